@@ -1,4 +1,4 @@
-"""Measures one row once, with the normspec that is on the path: `python measure.py ROW KEPT`. Prints JSON."""
+"""Measures one row once, with the normspec on the path: `python measure.py ROW KEPT`. Prints JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rows.row import NotThere
 
 
 def main(name: str, kept: str) -> int:
-    """Print what was measured, or why nothing was."""
+    """Print the measurements, or the reason why there are none."""
     try:
         found = {"measured": dict(ROWS[name].measure(kept))}
     except (NotThere, ImportError) as missing:

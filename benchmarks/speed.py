@@ -30,7 +30,7 @@ CHECKOUT = HERE.parent
 
 @contextlib.contextmanager
 def sides(against: str | None) -> Iterator[list[Side]]:
-    """This version, and the one that it is measured against, each in a folder that has it as `normspec`."""
+    """This version, and the one to compare it with, each in a folder that has it as `normspec`."""
     with tempfile.TemporaryDirectory() as folder:
         now = Path(folder, "now")
         now.mkdir()
@@ -49,7 +49,7 @@ def sides(against: str | None) -> Iterator[list[Side]]:
 
 
 def measured(side: Side, row: str, kept: str) -> Taken:
-    """What one run of a row has measured, or why it measures nothing."""
+    """The measurement of one run of a row, or the reason why there is none."""
     path = os.pathsep.join(filter(None, (side.path, os.environ.get("PYTHONPATH"))))
     command = [sys.executable, str(HERE / "measure.py"), row, kept]
     done = subprocess.run(
@@ -62,7 +62,7 @@ def measured(side: Side, row: str, kept: str) -> Taken:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, and print a line a figure as soon as it is there."""
+    """Measure, and print each figure as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--against", metavar="COMMIT", help="measure that version too, in turns with this one")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Figures of several runs, and of two versions that ran in turns: medians, and the ratio between neighbours."""
+"""Figures of several runs, also of two versions that ran in turns: medians, and ratios of neighbouring runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Side:
-    """A version: what it is called, and the folder that has it as `normspec`."""
+    """A version: its name, and the folder that has it as `normspec`."""
 
     name: str
     path: str
@@ -18,7 +18,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Taken:
-    """What one run has measured, by name, or why it measures nothing."""
+    """The measurements of one run by name, or the reason why there are none."""
 
     measured: Mapping[str, float] = field(default_factory=dict)
     missing: str = ""
@@ -34,26 +34,26 @@ class Line:
 
     @property
     def ratio(self) -> float | None:
-        """Now against then: the median of the ratios of neighbouring runs."""
+        """Now relative to then: the median of the ratios of neighbouring runs."""
         pairs = list(zip(self.values.get("now", ()), self.values.get("then", ()), strict=False))
         return (
             statistics.median(now / then for now, then in pairs) if pairs and all(then for _, then in pairs) else None
         )
 
     def text(self) -> str:
-        """The figure as it is printed."""
+        """The figure as text for printing."""
         shown = [f"{name} {statistics.median(values):.4g}" for name, values in self.values.items() if values]
         shown += [f"{name} — ({why})" for name, why in self.missing.items()]
         shown += [] if self.ratio is None else [f"now/then {self.ratio:.3g}"]
         return f"{self.what}: {', '.join(shown)}"
 
     def plain(self) -> dict[str, Any]:
-        """The figure for a file."""
+        """The figure as data for a file."""
         return {**asdict(self), "ratio": self.ratio}
 
 
 def lines(title: str, runs: Sequence[Mapping[str, Taken]]) -> list[Line]:
-    """The figures of one row; one line that says why where there are none."""
+    """The figures of one row; a single line with the reason if there are none."""
     sides = list(runs[0])
     missing = {side: run[side].missing for run in runs for side in sides if run[side].missing}
     names = dict.fromkeys(name for run in runs for taken in run.values() for name in taken.measured)

@@ -1,6 +1,6 @@
-"""The figures and numbers of docs/studies: `python docs/figures.py [NAME...]` runs studies and writes them anew.
+"""The figures and numbers of docs/studies: `python docs/figures.py [NAME...]` runs studies and rewrites them.
 
-For each study it writes NAME.svg and NAME.json there, and what the command prints into the block of NAME.md.
+For each study it writes NAME.svg and NAME.json there, and the command's output into the block of NAME.md.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from normspec.studies.written import json_of
 
 FOLDER = Path(__file__).with_name("studies")
 
-#: The block of a page that holds what the command prints.
+#: The block of a page that has the command's output.
 BLOCK = re.compile(r"(?<=^```text\n)claim\b.*?(?=^```$)", re.M | re.S)
 
 
 def printed(numbers: dict[str, Any]) -> str:
-    """What the command prints of an outcome, 80 columns wide."""
+    """The command's output for an outcome, 80 columns wide."""
     text = io.StringIO()
     print_outcome(numbers, Console(file=text, width=80, highlight=False, markup=False, emoji=False))
     return text.getvalue()
 
 
 def outcome_of(study: Study) -> Outcome:
-    """The study in full, on the built-in target."""
+    """The full study, on the built-in target."""
     return run(study, Operators.of("numpy"), Scale())
 
 

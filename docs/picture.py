@@ -1,4 +1,4 @@
-"""The picture of a report in the README: `python docs/picture.py` runs normspec and draws what it prints."""
+"""The picture of a report in the README: `python docs/picture.py` runs normspec and draws its output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = 88
 
 
 def main() -> None:
-    """Write the picture anew."""
+    """Rewrite the picture."""
     printed = subprocess.run(
         [sys.executable, "-m", *shlex.split(COMMAND.replace("\\\n", ""))],
         cwd=Path(__file__).parent.parent,

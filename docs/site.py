@@ -1,7 +1,7 @@
 """
-A hook of mkdocs: the site has the pages where the repository has them, so that one link is right in both.
+A hook of mkdocs: the site's pages have the same paths as in the repository, so that one link works in both.
 
-Its pages are those that mkdocs.yml names, and the pictures beside them; links to other files lead to the repository.
+The pages are those that mkdocs.yml names, and the pictures beside them; links to other files lead to the repository.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
 
-#: Code, in which nothing is a link; or a link of Markdown or HTML to a place in the repository: where, and where there.
+#: Code, which contains no links; or a Markdown or HTML link to a place in the repository: its path, and its anchor.
 _CODE_OR_LINK = re.compile(
     r"""^```.*?^``` | `[^`\n]*` | ^[ ]{4}.*?$
     | (?<=\]\() (?!\w+:|\#) (?P<link>[^)\#\s]+) (?:\#[^)\s]*)? (?=\))
@@ -26,7 +26,7 @@ _CODE_OR_LINK = re.compile(
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """The theme's own files, and under their paths in the repository the pages of the navigation and the pictures."""
+    """The theme's own files; and the navigation's pages and the pictures, under their paths in the repository."""
     own = [file for file in files if file.src_uri.startswith("assets/")]
     pictures = [file.relative_to(ROOT).as_posix() for file in (ROOT / "docs").rglob("*.svg")]
     of = [*_pages(config["nav"]), *pictures]
@@ -34,7 +34,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Lead links to what is no page of the site to the repository."""
+    """Redirect links to anything but the site's pages to the repository."""
     here = posixpath.dirname(page.file.src_uri)
 
     def led(link: re.Match[str]) -> str:
@@ -51,7 +51,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def _pages(entries: Any) -> Iterator[str]:
-    """The pages of a part of the navigation, in their order."""
+    """The pages of a part of the navigation, in order."""
     for entry in entries if isinstance(entries, list) else entries.values():
         if isinstance(entry, str):
             yield entry

@@ -1,8 +1,8 @@
 """
 The exact results in double-double, on NumPy alone: every operator with its gradients.
 
-The normalisations have forward mode and second order beside them. Those of the composed operators need parts that
-are known exactly: ``composed.Composed`` has them.
+The normalisations also have forward mode and second-order derivatives. For the composed operators these need parts
+with known exact values: see ``composed.Composed``.
 """
 
 from .batch_norm import (

@@ -1,8 +1,7 @@
 """Accuracy classes: which algorithms an envelope allows for, and in which arithmetic.
 
-A class is four choices, spelled as the conventions of the same names (spec/conventions.md).
-Together with the formats of the data they give the :class:`Arithmetic`, the handful of numbers on
-which the formulas of spec/accuracy.md are evaluated.
+A class is a set of choices, named like the conventions in spec/conventions.md. A class and the formats of
+the data determine the :class:`Arithmetic`: the few numbers that the formulas of spec/accuracy.md take.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class AccuracyClass:
     cast: str = attrs.field(default="last", validator=attrs.validators.in_(("last", "before-gain")))
     #: Whether subnormal numbers are "kept" or "flushed" to zero.
     subnormals: str = attrs.field(default="kept", validator=attrs.validators.in_(("kept", "flushed")))
-    #: The formats whose subnormal numbers "flushed" is about.
+    #: The formats to which "flushed" applies.
     flushes: frozenset[str] = frozenset(FORMATS)
 
     def flushed(self, form: Format) -> bool:
@@ -42,7 +41,7 @@ class AccuracyClass:
     def from_conventions(
         cls, conventions: Mapping[str, str], flushes: frozenset[str] = frozenset(FORMATS)
     ) -> AccuracyClass:
-        """Return the class that a set of declared conventions asks for."""
+        """Return the class that these declared conventions imply."""
         return cls(
             variance=conventions.get("variance_algorithm", "centred"),
             affine=conventions.get("affine", "folded"),
@@ -60,10 +59,10 @@ class Arithmetic:
     #: Unit roundoff and underflow error of the computation.
     u: float
     eta: float
-    #: The same of the format of x, y and dx.
+    #: The same for the format of x, y and dx.
     u_data: float
     eta_data: float
-    #: The same of the format of gamma, beta, their gradients, and the running statistics.
+    #: The same for the format of gamma, beta, their gradients, and the running statistics.
     u_parameter: float
     eta_parameter: float
     #: Largest finite and smallest normal value of the computation's format.
@@ -71,11 +70,11 @@ class Arithmetic:
     smallest_normal: float
     #: Largest finite value of the data's format.
     largest_data: float = float("inf")
-    #: What an operand of a sum, or the sum itself, may lose where the subnormal numbers of the computation's format, or
-    #: of the data's, are flushed; nothing where they are kept.
+    #: The most that an operand of a sum, or the sum itself, may lose where subnormal numbers are flushed, in the
+    #: computation's format and in the data's; zero where they are kept.
     flush: float = 0.0
     flush_data: float = 0.0
-    #: Unit roundoff and underflow error of y's format, where that is not the data's.
+    #: Unit roundoff and underflow error of y's format; None where it is the data's format.
     result: tuple[float, float] | None = None
     #: True where the data has 16 bits, so that the storage classes differ.
     narrow: bool = False
@@ -87,8 +86,8 @@ class Arithmetic:
     ) -> Arithmetic:
         """Return the arithmetic for tensors of these formats in this class.
 
-        16-bit data is computed on in float32, unless the class is "native"; the parameters have the
-        format of the data where none is given, and so has y.
+        16-bit data is computed on in float32, unless the class is "native". Parameters and y have the
+        format of the data unless ``parameter`` and ``result`` say otherwise.
         """
         stored = format_of(data)
         held = stored if parameter is None else format_of(parameter)
@@ -123,15 +122,15 @@ class Arithmetic:
 
     @property
     def stores_between(self) -> bool:
-        """Whether intermediate values too are rounded to the data's 16 bits."""
+        """Whether intermediate values are also rounded to the data's 16 bits."""
         return self.narrow and (self.accuracy.storage != "H0" or self.accuracy.cast == "before-gain")
 
     @property
     def composed(self) -> Arithmetic:
-        """The arithmetic of derivatives composed from operations that each return a tensor.
+        """The arithmetic of derivatives that the framework composes from primitive operations.
 
-        Second-order and forward-mode derivatives are composed by the framework from primitive
-        operations. Where anything is stored in between, each of these rounds to the data's format.
+        Second-order and forward-mode derivatives are composed in this way, and each primitive operation returns
+        a tensor. Where the class stores intermediate values, each operation therefore rounds to the data's format.
         """
         if not self.stores_between:
             return self
@@ -143,8 +142,8 @@ class Arithmetic:
         return self.narrow and self.accuracy.storage == "H2"
 
 
-#: Double-double arithmetic with one final rounding to float64: the reference's own. 2^-102 leaves
-#: two of its 106 bits to the few ulps that a double-double multiplication or division may lose.
+#: The reference's own arithmetic: double-double, with one final rounding to float64. u is 2^-102: two of the
+#: 106 bits allow for the few ulps that a double-double multiplication or division may lose.
 REFERENCE_ARITHMETIC = Arithmetic(
     u=2.0**-102,
     eta=0.0,

@@ -1,4 +1,4 @@
-"""Arguments of the reference functions, checked: each error says what to pass instead."""
+"""Argument checks of the reference functions; each error says what to pass instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
-#: pytest shows the line of the test that passed these arguments, and not where they are refused.
+#: pytest then shows the test's line that passed these arguments, not the line here that refuses them.
 __tracebackhide__ = True
 
 #: Every number of these formats is a float64 (bfloat16 is ml_dtypes's).
@@ -19,7 +19,7 @@ FORMATS = ("float16", "bfloat16", "float32", "float64")
 def floats(name: str, value, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """Return an array's values as float64, exactly.
 
-    Raises ValueError where the dtype is none of FORMATS, or where the shape is not the one asked for.
+    Raises ValueError if the dtype is none of FORMATS or the shape is not `shape`.
     """
     array = np.asarray(value)
     if array.dtype.name not in FORMATS:
@@ -52,9 +52,9 @@ def channel_from_front(x: np.ndarray, channel_axis: int) -> int:
 
 def sample_channels(x: np.ndarray, channel_axis: int) -> tuple[int, int]:
     """
-    Return the channel axis counted from the front and the number of channels, samples lying along axis 0.
+    Return the channel axis counted from the front and the number of channels; axis 0 holds the samples.
 
-    ValueError where x has fewer than two axes, no such axis or no channels, or where the axis is that of the samples.
+    Raises ValueError if x has fewer than two axes, no such axis or no channels, or if the axis is axis 0.
     """
     if x.ndim < 2:
         raise ValueError(f"x has shape {x.shape}: pass an array of at least two axes, samples along axis 0")
@@ -67,7 +67,7 @@ def sample_channels(x: np.ndarray, channel_axis: int) -> tuple[int, int]:
 
 
 def group_count(groups: int, channels: int) -> int:
-    """Return the number of groups of each sample; ValueError where it does not divide the channels."""
+    """Return the number of groups in each sample; ValueError where it does not divide the channels."""
     count = _integer(groups)
     if count is None or count < 1 or channels % count:
         raise ValueError(f"groups is {groups!r}: pass a positive integer that divides the {channels} channels")
@@ -75,7 +75,7 @@ def group_count(groups: int, channels: int) -> int:
 
 
 def nonnegative(name: str, value: float, most: float = math.inf) -> float:
-    """Return a number as a float; ValueError where it is none, negative, above `most` or not finite."""
+    """Return a number as a float; ValueError if it is not a number, negative, above `most` or not finite."""
     try:
         number = math.nan if isinstance(value, (str, bytes)) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -87,8 +87,8 @@ def nonnegative(name: str, value: float, most: float = math.inf) -> float:
 
 
 def _integer(value: object) -> int | None:
-    """Return an integer of Python or NumPy as an int; None for anything else, True and False included."""
-    if type(value) is int:  # nearly always, and a protocol is slow to ask for
+    """Return a Python or NumPy integer as an int; None for anything else, True and False included."""
+    if type(value) is int:  # the usual case; the protocol check below is slow
         return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         return None

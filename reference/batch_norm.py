@@ -2,10 +2,10 @@
 
 x has any shape with the channels along `channel_axis`, which may be negative; gamma and beta have
 shape (channels,) or are None (ones, zeros); running_mean and running_var have shape (channels,).
-In training, mean and biased variance are those of x in each channel, and the running statistics move
-by `momentum`, the weight of the new value. In inference the running statistics are mean and variance,
-constants to every derivative, and are returned as given. Each array may be float16, bfloat16, float32
-or float64, is taken exactly as given and is never written to.
+In training, each channel is normalised by its own mean and biased variance, and the running statistics
+move by `momentum`, the weight of the new value. In inference the running statistics serve as mean and
+variance; every derivative treats them as constants, and they are returned as given. Each array may be
+float16, bfloat16, float32 or float64, is taken exactly as given and is never written to.
 
 The functions named `*_exact` return double-doubles (DD); those without take the same arguments and
 return float64 arrays, rounded once from them. Nothing overflows or underflows on the way. A NaN or
@@ -13,8 +13,7 @@ infinity in a channel makes its training y NaN and leaves other channels alone; 
 without variance is 0/0, NaN. With no values in a channel y is empty, the running statistics are
 returned as given and parameter gradients are zero.
 
-All raise ValueError for a dtype, shape, axis, eps (finite, at least 0) or momentum (0 to 1) that does
-not fit.
+All raise ValueError for an unsuitable dtype, shape, axis, eps (finite, at least 0) or momentum (0 to 1).
 
 Source: Ioffe, Szegedy, "Batch Normalization" (2015), arXiv:1502.03167, algorithm 1; the running
 statistics are an exponential moving average of the mean and the biased variance.
@@ -46,7 +45,7 @@ def batch_norm_exact(
     found = _normalised(x, gamma, beta, running_mean, running_var, eps, training, channel_axis)
     weight = Scaled.of(nonnegative("momentum", momentum, most=1.0))
     old = found.statistic("running_mean", running_mean), found.statistic("running_var", running_var)
-    if found.rows.constant or found.layout.size == 0:  # there is nothing to learn
+    if found.rows.constant or found.layout.size == 0:  # no new statistics
         new = old
     else:
         keep = rows.ONE - weight

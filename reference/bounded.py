@@ -1,18 +1,18 @@
 """
-Numbers that know how far a sound algorithm can be from them, on a tape that can be differentiated again and again.
+Numbers with bounds on a sound algorithm's error, on a tape that can be differentiated repeatedly.
 
-A `Number` is an array of exact values, each with
-    magnitude      at least the sum of the sizes of the terms that the expression has when it is multiplied out: it
-                   bounds what any arrangement of the expression adds up before anything cancels;
+A `Number` is an array of exact values. Each value has
+    magnitude      an upper bound on the sum of the terms' sizes once the expression is multiplied out. Before
+                   anything cancels, no arrangement of the expression adds up more than this;
     error          a bound on |computed - exact| for every sound algorithm;
-    product_bound  at least the product of max(1, |factor|) over the factors of each term, summed over the terms: it
-                   bounds every partial product, in whatever order the factors are taken, and what multiplies an
-                   underflow in one of them.
+    product_bound  an upper bound on the sum, over the terms, of the product of max(1, |factor|) over the term's
+                   factors. It bounds every partial product, in any order of the factors, and also what
+                   multiplies an underflow in one of them.
 
-The rounding errors of an operation are u times the magnitude and not the value, because an algorithm may distribute
-a product over a sum, or add the terms in another order. A value is *materialised* where an algorithm must have formed
-it: its magnitude is then |value| + error. Every operation's error stands beside it. Terms of second order in u are left
-out where a factor of two stands before the first order.
+The rounding error of an operation is u times the magnitude, not u times the value, because an algorithm may distribute
+a product over a sum or add the terms in another order. A value is *materialised* where every algorithm must form it;
+its magnitude is then |value| + error. The error of each operation is given beside it. Terms of second order in u are
+left out where a factor of two on the first order covers them.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ Array = NDArray[np.float64]
 
 @attrs.frozen
 class Steps:
-    """The arithmetic in which one step after the other is rounded."""
+    """The arithmetic in which each step is rounded."""
 
     #: Unit roundoff, underflow error, and the largest finite value.
     u: float
     eta: float
     largest: float
-    #: What each operand of a sum and its result may lose where subnormals are flushed; nothing where they are kept.
+    #: The most that each operand of a sum, and the sum, may lose where subnormals are flushed; zero where kept.
     flush: float = 0.0
 
 
 @attrs.define(eq=False)
 class Tape:
-    """What has been computed, in order."""
+    """The numbers computed so far, in order."""
 
-    #: How exact values are held.
+    #: The kind of exact values: `Plain` or `Precise`.
     field: Field
-    #: The arithmetic of the operator; and that of whatever is a tensor, so of what parts are handed and return, and of
-    #: the parts themselves.
+    #: The arithmetic of the operator's own steps, and that of tensors: everything that a part receives, computes
+    #: or returns.
     operator: Steps
     data: Steps
     #: The arithmetic of the steps being taken now.
@@ -61,7 +61,7 @@ class Tape:
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        """Forget, at the end, whatever is put on the tape within."""
+        """Drop, at the end, all numbers that were put on the tape within."""
         length = len(self.numbers)
         try:
             with np.errstate(all="ignore"):
@@ -70,7 +70,7 @@ class Tape:
             del self.numbers[length:]
 
     def given(self, array: Any) -> Number:
-        """A tensor that the operator is given: exact."""
+        """An input tensor of the operator: exact."""
         value = self.field.of(array)
         size = np.abs(np.asarray(array).astype(np.float64))
         number = Number(self, value, size, np.zeros_like(size), np.maximum(size, 1.0))
@@ -78,12 +78,12 @@ class Tape:
         return number
 
 
-#: How the gradient of a number becomes the gradient of one that it was made of.
+#: Turns the gradient of a number into the gradient of one of its parents.
 Pull = Callable[["Number"], "Number"]
 
 
 class Number:
-    """Exact values with their bounds, and where they come from."""
+    """Exact values with their bounds, and the numbers that they were computed from."""
 
     __slots__ = (
         "error",
@@ -110,11 +110,11 @@ class Number:
             product_bound,
         )
         self.parents = parents
-        #: The arithmetic it was made in: so are the gradients that pass it.
+        #: The arithmetic in which it was made, and in which gradients pass through it.
         self.rounding = tape.now
-        #: How many more terms a sound algorithm may add up in its gradient than this tape does.
+        #: The number of terms that a sound algorithm may add up in its gradient beyond those of this tape.
         self.extra_terms = 0
-        #: Whether it is a tensor of the data's format, that storing would not change.
+        #: Whether it is a tensor in the data's format already, so that storing it changes nothing.
         self.stored = False
         self.index = len(tape.numbers)
         tape.numbers.append(self)
@@ -133,7 +133,7 @@ class Number:
         return Number(self.tape, -self.value, self.magnitude, self.error, self.product_bound, ((self, lambda g: -g),))
 
     def __add__(self, other: Number) -> Number:
-        """One rounding of whatever the terms are."""
+        """One rounding, relative to the magnitude of the terms."""
         return self._sum(other, self.value + other.value, lambda g: reduced(g, other.shape))
 
     def __sub__(self, other: Number) -> Number:
@@ -147,7 +147,7 @@ class Number:
         return Number(self.tape, value, magnitude, error, self.product_bound + other.product_bound, parents)
 
     def __mul__(self, other: Number) -> Number:
-        """Two roundings: the product's, and one more addition where it is distributed over a sum."""
+        """Two roundings: one of the product, and one more addition if the product is distributed over a sum."""
         now = self.tape.now
         magnitude, product_bound = self.magnitude * other.magnitude, self.product_bound * other.product_bound
         error = (
@@ -163,7 +163,7 @@ class Number:
         return Number(self.tape, self.value * other.value, magnitude, error, product_bound, parents)
 
     def over(self, n: float) -> Number:
-        """Division by a constant: its rounding, and one of 1/n where that is formed first."""
+        """Division by a constant: one rounding, and one more of 1/n if that is formed first."""
         now = self.tape.now
         magnitude = self.magnitude / n
         error = self.error / n + 2 * now.u * magnitude + 2 * now.eta * self.product_bound
@@ -171,20 +171,20 @@ class Number:
         return Number(self.tape, value, magnitude, error, self.product_bound, ((self, lambda g: g.over(n)),))
 
     def doubled(self, factor: float) -> Number:
-        """The product with a power of two, exact down to underflow."""
+        """The product with a power of two: exact, apart from underflow."""
         magnitude, product_bound = self.magnitude * abs(factor), self.product_bound * max(1.0, abs(factor))
         error = self.error * abs(factor) + self.tape.now.eta * (abs(factor) < 1)
         value = self.value * self.tape.field.of(factor)
         return Number(self.tape, value, magnitude, error, product_bound, ((self, lambda g: g.doubled(factor)),))
 
     def in_sum(self, others: int) -> Number:
-        """The same value, added up first with so many others: as many roundings of it."""
+        """The same value after a sum with `others` other terms that came first: `others` roundings of it."""
         error = self.error + others * (self.tape.now.u * self.magnitude + 2 * self.tape.now.flush)
         parents = ((self, lambda g: g.out_of_sum(others)),)
         return Number(self.tape, self.value, self.magnitude, error, self.product_bound, parents)
 
     def out_of_sum(self, others: int) -> Number:
-        """The transposed map of `in_sum`: nothing is rounded here, but in its own derivative."""
+        """The transposed map of `in_sum`. It rounds nothing itself; its own derivative does."""
         parents = ((self, lambda g: g.in_sum(others)),)
         return Number(self.tape, self.value, self.magnitude, self.error, self.product_bound, parents)
 
@@ -213,7 +213,7 @@ class Number:
         return Number(self.tape, value, magnitude, error, product_bound, parents)
 
     def moved(self, move: Move, back: Callable[[Number], Number], fill: float = 0.0) -> Number:
-        """Elements elsewhere, and `fill` where there were none; `back` is the transposed map."""
+        """Elements moved to other places, with `fill` in empty ones; `back` is the transposed map."""
         value = self.tape.field.move(self.value, move)
         magnitude, error = move(self.magnitude, fill), move(self.error, 0.0)
         return Number(self.tape, value, magnitude, error, move(self.product_bound, 1.0), ((self, back),))
@@ -228,7 +228,7 @@ class Number:
         return self.moved(lambda z, _: z.reshape(shape), lambda g: g.reshaped(before))
 
     def expanded(self, shape: tuple[int, ...]) -> Number:
-        """Repeated along axes of length 1, and along new ones in front."""
+        """The values repeated along axes of length 1, and along new axes in front."""
         before = self.shape
         if before == shape:
             return self
@@ -244,15 +244,15 @@ class Number:
         return self.moved(lambda z, _: z[k], lambda g: g.placed(k, count))
 
     def placed(self, k: int, count: int) -> Number:
-        """As element k along a new first axis of this length, among zeros."""
+        """The values as element k along a new first axis of length `count`; the other elements are zero."""
         return self.moved(lambda z, fill: place(z, fill, k, count), lambda g: g.picked(k))
 
     def materialised(self) -> Number:
-        """The same value, which every algorithm forms: its magnitude shrinks to |value| + error."""
+        """The same value, now one that every algorithm forms: its magnitude shrinks to |value| + error."""
         return self._stored(0.0, 0.0, self.tape.now.largest, lambda g: g)
 
     def cast_to_data(self) -> Number:
-        """The same value as a tensor of the data's format, unless it is one already; so is its gradient."""
+        """The same value as a tensor in the data's format; its gradient is cast too."""
         if self.stored:
             return self
         data, narrower = self.tape.data, self.rounding.u < self.tape.data.u
@@ -264,14 +264,14 @@ class Number:
     def _stored(self, u: float, eta: float, largest: float, pull: Pull) -> Number:
         size = np.abs(self.near)
         error = self.error + u * (size + self.error) + eta
-        # An algorithm that forms the product of large factors first may overflow on the way.
+        # An algorithm that forms the product of large factors first may overflow before the end.
         error = np.where((self.product_bound < self.rounding.largest / 4) & (size + error < largest), error, np.inf)
         magnitude = size + error
         return Number(self.tape, self.value, magnitude, error, np.maximum(magnitude, 1.0), ((self, pull),))
 
 
 def reduced(number: Number, shape: tuple[int, ...]) -> Number:
-    """Summed over what was broadcast from this shape."""
+    """Sum over the axes along which a number of this shape was broadcast."""
     if number.shape == shape:
         return number
     new = len(number.shape) - len(shape)

@@ -10,7 +10,7 @@ from .bounded import Number
 
 
 def plain_sum(a: Number, b: Number) -> Number:
-    """The sum of two tensors and nothing else: one rounding of the result. Committed."""
+    """The sum of two tensors in one addition: one rounding of the result. Materialised."""
     now = a.tape.now
     value = a.value + b.value
     size, errors = np.abs(a.tape.field.near(value)), a.error + b.error
@@ -22,16 +22,16 @@ def plain_sum(a: Number, b: Number) -> Number:
 
 def tanh(z: Number) -> Number:
     """
-    An input off by e moves tanh by at most e, and by at most (1 - t^2) (exp(2e) - 1)/2, as its slope grows by
-    exp(2e) at most on the way (A23). 8u: four ulps for the function itself. Committed.
+    An input error e moves tanh by at most e, and by at most (1 - t^2) (exp(2e) - 1)/2, because the slope grows at
+    most by exp(2e) over that distance (A23). 8u is four ulps for the function itself. Materialised.
     """
     now, field = z.tape.now, z.tape.field
     value = field.tanh(z.value)
     size, double, depth = np.abs(field.near(value)), 2 * z.error, 2 * np.abs(z.near)
-    # 1 - t^2 = 4 exp(-2|z|) / (1 + exp(-2|z|))^2, of which the denominator does not cancel.
+    # 1 - t^2 = 4 exp(-2|z|) / (1 + exp(-2|z|))^2; nothing cancels in the denominator.
     half = 2 / (1 + np.exp(-depth)) ** 2
     slowed = np.where(
-        double < 700,  # as far as exp goes; beyond, the 1 does not count
+        double < 700,  # exp overflows beyond; there the 1 no longer matters
         half * np.exp(-depth) * np.expm1(np.minimum(double, 700.0)),
         half * np.exp(np.minimum(np.where(np.isinf(double), 700.0, double - depth), 700.0)),
     )
@@ -43,7 +43,7 @@ def tanh(z: Number) -> Number:
 
 
 def relu(z: Number) -> Number:
-    """max(z, 0). Where z may have either sign its derivative is not judged."""
+    """max(z, 0). Where z may have either sign, its derivative is not judged."""
     near, field = z.near, z.tape.field
     mask = (near > 0).astype(np.float64)
     either = np.where(np.abs(near) <= z.error, np.inf, 0.0)
@@ -58,15 +58,15 @@ def logistic(z: Number) -> tuple[Number, Number]:
     """
     t = 1 / (1 + exp(-z)) and c = 1 - t.
 
-    4u absolute, as 0.5 + 0.5 tanh(z/2) has it, where z is finite; an input off by e moves t and c by a factor of
-    exp(e) at most, and so both by at most the smaller of them times (exp(e) - 1). c is 1 - t, one rounding more and of
-    the magnitude 1 + t, or the function of -z.
+    The absolute error is 4u, as in 0.5 + 0.5 tanh(z/2), where z is finite. An input error e changes t and c at most by
+    a factor of exp(e), so both move by at most the smaller of them times (exp(e) - 1). c is computed either as 1 - t,
+    which is one more rounding at the magnitude 1 + t, or as the function of -z.
     """
     tape, now = z.tape, z.tape.now
     values = tape.field.logistic(z.value)
     t, c = (tape.field.near(value) for value in values)
     moved = np.minimum(np.minimum(t, c) * np.expm1(np.minimum(z.error, 700.0)), 1.0)
-    moved = np.where(np.isinf(z.error), np.inf, moved)  # where nothing is promised of z, it may be NaN
+    moved = np.where(np.isinf(z.error), np.inf, moved)  # where z is not judged, the result may be NaN
     own = np.where(np.isinf(z.near), 0.0, 4 * now.u)
     t_error = moved + own
     c_error = t_error + own / 4
@@ -81,13 +81,13 @@ def logistic(z: Number) -> tuple[Number, Number]:
 
 def softmax(logits: Number) -> Number:
     """
-    w_k = exp(l_k) / sum exp(l_j) for tensors of logits, shape (K,). Committed.
+    w_k = exp(l_k) / sum exp(l_j) for tensors of logits, shape (K,). Materialised.
 
-    Relative to w_k: the difference l_k - max is rounded, 2u of it in exp(log_softmax), which subtracts twice; 8u for
-    exp and its shift, (K + 4)u for the sum, its error in exp and the division; the logarithm of the sum, which
-    exp(l - logsumexp(l)) rounds, is at most max |l| + log K; 6u for each scaling down of what was added up before a
-    larger logit came, of which there are as many as different logits less one; through expm1, because the difference
-    may be 10^4. 2 eta for exp and quotient. A logit of -inf has the weight 0 exactly.
+    Errors relative to w_k: 2u of the difference l_k - max, because exp(log_softmax) subtracts and rounds twice. 8u for
+    exp and its shift. (K + 4)u for the sum, its error in exp and the division. exp(l - logsumexp(l)) rounds the
+    logarithm of the sum, which is at most max |l| + log K. 6u each time the partial sum is scaled down for a larger
+    logit: at most the number of different logits less one. All this goes through expm1, because the difference may
+    be 10^4. 2 eta for exp and the quotient. A logit of -inf has exactly the weight 0.
     """
     tape, now = logits.tape, logits.tape.now
     near = logits.near
@@ -103,9 +103,9 @@ def softmax(logits: Number) -> Number:
 
     def pull(g: Number) -> Number:
         found = result * (g - (result * g).total(0).expanded(g.shape))
-        # Differentiated as (sum e_k H_k) / s, the quotients by s underflow before e_k <= 1 multiplies them (A31).
+        # Differentiated as (sum e_k H_k) / s, quotients by s underflow before they are multiplied by e_k <= 1 (A31).
         error = np.where(finite, found.error + 4 * now.eta * g.product_bound.min(), 0.0)
-        # Differentiated through the maximum, the sum of all returns to the largest; it is zero but for its roundings.
+        # The gradient through the maximum returns the sum of all terms to the largest logit: zero but for roundings.
         total = error.sum() + (len(near) + 1) * now.u * (np.abs(found.near) + error).sum()
         found.error = error + np.where(depth == 0, finite * total, 0.0)
         return found
@@ -118,8 +118,8 @@ def weighed(z: Number, weights: Number) -> Number:
     """
     sum_k w_k z_k along the first axis, for weights w_k = e_k / s, e_k = exp(l_k - max l).
 
-    As a sum of products; or as (sum e_k z_k) / s, whose quotient may underflow, as g / s may in its gradient, which is
-    formed there before e_k <= 1 multiplies it.
+    An algorithm may add products, or form (sum e_k z_k) / s. That quotient may underflow. In its gradient g / s may
+    underflow too, because it is formed before it is multiplied by e_k <= 1.
     """
 
     def pull(g: Number) -> Number:

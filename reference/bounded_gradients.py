@@ -11,9 +11,9 @@ from .bounded import Array, Number
 
 def gradients(outputs: Sequence[tuple[Number, Number]], inputs: Sequence[Number]) -> list[Number | None]:
     """
-    Reverse mode: the gradients of sum <output, seed> with respect to the inputs, on the tape themselves.
+    Return the gradients of sum <output, seed> with respect to the inputs, in reverse mode; they join the tape.
 
-    None where nothing depends on an input. `outputs` are pairs (output, seed).
+    A gradient is None where no output depends on the input. `outputs` are pairs (output, seed).
     """
     tape = outputs[0][0].tape
     last = max(output.index for output, _ in outputs)
@@ -43,7 +43,7 @@ def gradients(outputs: Sequence[tuple[Number, Number]], inputs: Sequence[Number]
 
 def accumulated(terms: Sequence[Number], at: Number) -> Number:
     """The gradient of a number with several uses: its terms and `extra_terms` more, added in any order."""
-    # A term that is computed in a wider format may be brought to that of this number before it is added.
+    # A term computed in a wider format may be rounded to this number's format before the addition.
     wider = sum(term.rounding.u < at.rounding.u for term in terms)
     if len(terms) == 1 and not (wider and at.extra_terms):
         return terms[0]
@@ -57,7 +57,7 @@ def accumulated(terms: Sequence[Number], at: Number) -> Number:
     for term in terms[1:]:
         value, magnitude, error = value + term.value, magnitude + term.magnitude, error + term.error
         product_bound, size = product_bound + _in_format(term, at), size + _formed(term, at)
-    if at.extra_terms:  # other terms than these, which may cancel among themselves
+    if at.extra_terms:  # an algorithm adds other terms, which may cancel among themselves
         size = magnitude
     error = error + (len(terms) - 1 + at.extra_terms + (wider > 0)) * at.rounding.u * size
     error = (
@@ -67,12 +67,12 @@ def accumulated(terms: Sequence[Number], at: Number) -> Number:
 
 
 def _formed(term: Number, at: Number) -> Array:
-    """How large a term is that is rounded to the format of a number: formed in a wider one, it has cancelled there."""
+    """Size of a term when it is rounded to `at`'s format; a term formed in a wider format has cancelled by then."""
     return np.abs(term.near) + term.error if term.rounding.u < at.rounding.u else term.magnitude
 
 
 def _in_format(term: Number, at: Number) -> Array:
-    """The product bound of a term in the arithmetic of a number: anew from its value, if that has the smaller range."""
+    """Product bound of a term in `at`'s arithmetic; recomputed from the value if that has the smaller range."""
     if term.rounding.largest <= at.rounding.largest:
         return term.product_bound
     return np.where(

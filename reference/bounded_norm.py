@@ -1,13 +1,13 @@
 """
-Normalisation over the last axis as a step on the tape, of numbers that may be in error themselves.
+Normalisation over the last axis as a step on the tape; its input may already be in error.
 
 xhat = (x - mean) r and r = 1/sqrt(var + eps) are two numbers on the tape. Their errors are those of spec/accuracy.md
 (A2 to A8); their derivatives are written in terms of themselves,
 
     dxhat -> r (z - mean(z)),  z = dxhat - xhat mean(dxhat xhat)        dr -> -dr r^2 xhat / n
 
-so that derivatives of any order follow. z is centred last, as where the framework differentiates x - mean(x):
-mean(xhat) is zero, but what computes it has roundings.
+so that derivatives of any order follow. z is centred last, as a framework does when it differentiates x - mean(x):
+mean(xhat) is exactly zero, but computing it rounds.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .scaled import Scaled
 
 @attrs.frozen(slots=False, eq=False)
 class InexactRows(Rows):
-    """Rows of which each value may be off by `input_error` before anything is computed."""
+    """Rows whose values may be off by `input_error` before the algorithm starts."""
 
     input_error: Array = attrs.field(kw_only=True)
 
     @cached_property
     def mean_error(self) -> Array:
-        """E_mu of the values computed on, at most that of the exact ones and of what they are off by, and its mean."""
+        """E_mu of the erroneous values, at most that of the exact ones plus their errors, and the mean input error."""
         own = Rows(self.x, self.eps, self.arithmetic).mean_error
         if not self.input_error.any():
             return own
@@ -41,14 +41,14 @@ class InexactRows(Rows):
 
     @cached_property
     def moved(self) -> Array:
-        """How far the variance moves: 2 mean(d e) + mean(e^2), as the mean's own move cancels (sum d = 0)."""
+        """How far the input error moves the variance: 2 mean(d e) + mean(e^2); the mean's move cancels (sum d = 0)."""
         e = self.input_error
         return 2 * mean(np.abs(self.d) * e) + mean(e * e)
 
     @cached_property
     def variance_error(self) -> Array:
-        """E_v of the values computed on, and how far their variance is from the exact one."""
-        # The mean's move by mean(input_error) is no error of the algorithm's: it takes the mean of what it has.
+        """E_v of the erroneous values, plus the distance of their variance from the exact one."""
+        # The mean moves by mean(input_error). That is no error of the algorithm: it takes the mean of its values.
         own = Rows(self.x, self.eps, self.arithmetic)
         if not self.input_error.any():
             return own.variance_error
@@ -75,9 +75,9 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
         else:
             values = moments.xh.reshape(shape), moments.r.reshape(*shape[:-1], 1)
         xh, r, rho, high = np.abs(moments.xh), moments.r, moments.rho, moments.r_high
-        # d is off by its own value's error and the mean's, which for a single value cancel; two roundings, of the
-        # difference and of the product (A8). Folded: x a + b, or in c2 the mean of h x less mu times that of h,
-        # each a sum of s + 5 roundings of what cancels (A8, A11).
+        # The error of d is that of its own value and that of the mean; for n = 1 they cancel. Two roundings: of the
+        # difference and of the product (A8). Folded: x a + b, or in c2 the mean of h x less mu times the mean of h.
+        # Each is a sum with s + 5 roundings of terms that then cancel (A8, A11).
         off = moments.mean_error + error if n > 1 else np.zeros_like(error)
         wrong = high * (off * (1 + 2 * u) + 2 * u * np.abs(moments.d)) + xh * rho + eta
         if moments.folded:
@@ -99,7 +99,7 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
     def through_xhat(g: Number) -> Number:
         inner = g - xhat * (g * xhat).mean()
         inner = inner - inner.mean()
-        if shifted:  # differentiated, the shift takes the sum of all terms back to one element (A12)
+        if shifted:  # the gradient of the shift adds the sum of all terms to one element (A12)
             sizes = inner.magnitude.sum(axis=-1, keepdims=True)
             inner.error = inner.error + u * (n + 3) * sizes
         back = root * inner

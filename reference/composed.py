@@ -1,8 +1,8 @@
 """
 The composed operators with everything that a check compares: values, gradients, tangents, second derivatives, bounds.
 
-`Composed` evaluates one call of residual, pre_norm, post_norm, highway or mhc on a tape of numbers that carry their
-error bounds (`bounded`). The formulas themselves stand in the files of the operators.
+`Composed` evaluates one call of residual, pre_norm, post_norm, highway or mhc on a tape of numbers that carry error
+bounds (`bounded`). The formulas are in the operators' own files.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from .residual import formula as residual
 from .values import Plain, Precise
 
 Array = NDArray[np.float64]
-#: Tensors by name; None where there is none.
+#: Tensors by name; None for an absent one.
 Tensors = Mapping[str, "NDArray[Any] | None"]
 
 
 @attrs.frozen(eq=False)
 class Value:
-    """An exact result, and how far a sound algorithm may be from it."""
+    """An exact result, and a bound on a sound algorithm's distance from it."""
 
     #: The exact values.
     exact: DD
-    #: The bound, the rounding to the result's own format included; infinite where it is not judged.
+    #: The bound, including the rounding to the result's own format; infinite where the element is not judged.
     error: Array
 
 
@@ -53,7 +53,7 @@ _FORMULAS: dict[str, Callable[..., Number]] = {
 
 
 class Composed:
-    """One call of a composed operator on known parts, and what is true of it."""
+    """The exact results and bounds of one call of a composed operator on known parts."""
 
     def __init__(
         self, operator: str, inputs: Tensors, settings: Mapping[str, Any], parts: Mapping[str, Any],
@@ -79,7 +79,7 @@ class Composed:
         with np.errstate(all="ignore"):
             self._inputs = {name: self._tape.given(value) for name, value in self._given.items()}
             record = OPERATORS[operator]
-            # The leaves of parts are inputs beside those that a call names.
+            # The formula names some inputs as arguments; the leaves of parts are the other inputs.
             explicit = [self._inputs.get(name) for name in record.arguments if name not in record.roles]
             called = {role: self._called(role, part) for role, part in parts.items()}
             called |= {name: settings[name] for name in record.settings}
@@ -92,11 +92,11 @@ class Composed:
         return self._value(self._y, "x", form=self._arithmetic.of_y)
 
     def handed(self) -> dict[str, list[Value]]:
-        """What each part is handed, by role: "branches.0" and so on for several; a list of K values for "fuse"."""
+        """The arguments of each part, by role: "branches.0" and so on for branches; K values for "fuse"."""
         return {role: [self._value(number, "x") for number in numbers] for role, numbers in self._handed.items()}
 
     def gradients(self, g: NDArray[Any]) -> dict[str, Value]:
-        """The gradients of sum(y g) by the name of the input, masks left out; g has x's shape and dtype."""
+        """The gradients of sum(y g) by input name, without masks; g has x's shape and dtype."""
         with self._tape.trial():
             found = self._gradients(self._tape.given(g))
             return {name: self._value(number, name) for name, number in found.items()}
@@ -108,9 +108,9 @@ class Composed:
 
     def vjp_vjp(self, g: NDArray[Any], second: Tensors) -> dict[str, Value]:
         """
-        The gradients of sum over inputs of <gradient, second[input]>, by the name of the input, and "g" for g.
+        The gradients of the sum over inputs of <gradient, second[input]>, by input name, with "g" for g.
 
-        A cotangent that is None or absent is zero; masks are left out.
+        A cotangent that is None or absent is zero. Masks are left out.
         """
         names = self._differentiable()
         with self._tape.trial():
@@ -118,18 +118,18 @@ class Composed:
             inputs = [*(self._inputs[name] for name in names), seed]
             found = self._second(self._gradients(seed), second, inputs)
             formats = (*names, "x")
-            # Two uses at least of each input, that a framework may bring to its format one by one.
+            # Each input is used at least twice, and a framework may round each use's gradient to the input's format.
             values = [self._value(number, like, uses=2) for number, like in zip(found, formats, strict=True)]
         return dict(zip((*names, "g"), values, strict=True))
 
     def jvp_vjp(self, g: NDArray[Any], tangents: Tensors) -> dict[str, Value]:
-        """The tangents of the gradients, g being fixed, by the name of the input; an input without a tangent stays."""
+        """The tangents of the gradients for fixed g, by input name; an input without a tangent does not move."""
         with self._tape.trial():
             first = self._gradients(self._tape.given(g))
             return {name: self._value(number, name, uses=2) for name, number in self._moved(first, tangents).items()}
 
     def vjp_jvp(self, tangents: Tensors, g: NDArray[Any]) -> dict[str, Value]:
-        """The gradients of sum(ty g), ty the tangent of y, by the name of the input."""
+        """The gradients of sum(ty g) by input name; ty is the tangent of y."""
         names = self._differentiable()
         with self._tape.trial():
             tangent = self._moved({"x": self._y}, tangents)["x"]
@@ -147,8 +147,8 @@ class Composed:
         """
         The tangents of results, shaped like the inputs of their names.
 
-        The transposed map of what reverse mode does with their cotangents, which takes the very steps of forward mode:
-        it is linear in these cotangents, so that any will do.
+        They are the transposed map of reverse mode, as a function of the results' cotangents. That map takes the same
+        steps as forward mode. Reverse mode is linear in these cotangents, so any will do, and zeros are used.
         """
         names = list(results)
         seeds = [self._tape.given(np.zeros(results[name].shape)) for name in names]
@@ -178,7 +178,7 @@ class Composed:
         return found if found.shape == like.shape else found.expanded(like.shape)
 
     def _called(self, role: str, part: Any) -> Any:
-        """The function on numbers that stands for a part; it notes what it is handed."""
+        """The function on numbers that stands for a part; it records the part's arguments."""
         if part is None:
             return None
         if isinstance(part, (tuple, list)):
@@ -195,8 +195,10 @@ class Composed:
 
     def _value(self, number: Number, like: str, uses: int = 0, form: tuple[float, float] | None = None) -> Value:
         """
-        A number as a result in the format of an input, so many of its terms being rounded to that by themselves; or
-        with another unit roundoff and underflow error.
+        A number as a result in the format of the input `like`.
+
+        `uses` of its terms may each be rounded to that format on their own. `form` gives another unit roundoff and
+        underflow error.
         """
         a, near = self._arithmetic, np.abs(number.near)
         same = self._given[like].dtype == self._given["x"].dtype

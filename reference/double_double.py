@@ -1,6 +1,6 @@
 """Double-double arithmetic on NumPy arrays: unevaluated sums hi + lo of two float64, 106 bits.
 
-Every function is elementwise and broadcasts. Operands must lie where no product or low word
+Every function is elementwise and broadcasts. Operands must be such that no product or low word
 overflows or underflows (magnitudes within 2**-300 .. 2**300, or zero); `scaled.py` sees to that.
 Error bounds are relative to the exact result of the operation on the given pairs, u = 2**-53.
 
@@ -32,7 +32,7 @@ class DD(NamedTuple):
 
     #: float64 array: the leading part.
     hi: np.ndarray
-    #: float64 array of the same shape: what rounding to hi left over.
+    #: float64 array of the same shape: the remainder after rounding to hi.
     lo: np.ndarray
 
 
@@ -79,7 +79,7 @@ def mul(x: DD, y: DD) -> DD:
 
 
 def div(x: DD, y: DD) -> DD:
-    """Return x / y to 10 u^2: three quotients, each of what the ones before left over."""
+    """Return x / y to 10 u^2: three quotients, each of the remainder that the previous ones left."""
     q1 = x.hi / y.hi
     rest = _less(x, y, q1)
     q2 = rest.hi / y.hi
@@ -107,7 +107,7 @@ def tree_sum(x: DD, axis: int) -> DD:
     if count == 0:
         return DD(np.zeros(hi.shape[1:]), np.zeros(hi.shape[1:]))
     while count > 1:
-        half = (count + 1) // 2  # of an odd count the middle one waits for the next round
+        half = (count + 1) // 2  # if the count is odd, the middle one waits for the next round
         pairs, partners = slice(0, count - half), slice(half, count)
         hi[pairs], lo[pairs] = add(DD(hi[pairs], lo[pairs]), DD(hi[partners], lo[partners]))
         count = half

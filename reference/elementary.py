@@ -3,8 +3,8 @@
 The relative error is about 2^-96. Results are `Scaled`, so that nothing underflows: exp(-10000) and its product
 with 1e300 keep all their digits. Below -10^6 the exponential is zero.
 
-exp(z) = 2^k exp(i/256) exp(s), z = k ln2 + i/256 + s, |s| <= 2^-9: ln2 is cut into pieces that k multiplies exactly,
-the second factor comes from a table and the third from its Taylor series.
+exp(z) = 2^k exp(i/256) exp(s), z = k ln2 + i/256 + s, |s| <= 2^-9. ln2 is cut into pieces whose products with k
+are exact. The second factor comes from a table and the third from its Taylor series.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from .scaled import Scaled
 
 ONE = Scaled.of(1.0)
 
-#: Below this exp(z) is taken for zero: 2^-1442695, which no factor of float64 brings back.
+#: Below this exp(z) counts as zero: 2^-1442695, which no float64 factor brings back into range.
 LOWEST = -1e6
 
-#: |i| <= 89, since |z - k ln2| <= ln2/2 = 0.34658; one more for the rounding of that quotient.
+#: |i| <= 89, since |z - k ln2| <= ln2/2 = 0.34658; 90 allows for the rounding of that quotient.
 STEPS, REACHED = 256, 90
 
-#: Where |z| is below this tanh(z) is z: z^2/3 is 2^-109.
+#: For |z| below this, tanh(z) is z: z^2/3 is 2^-109.
 LINEAR = 2.0**-54
 
-#: Where |z| is at most this expm1(z) is the series itself: k = i = 0.
+#: For |z| up to this, expm1(z) is the series itself: k = i = 0.
 SERIES = 2.0**-10
 
 
 @cache
 def _ln2() -> tuple[float, ...]:
-    """ln 2 in three pieces of 30 bits, whose products with k < 2^22 are exact, and a rest."""
+    """ln 2 in three pieces of 30 bits, whose products with k < 2^22 are exact, and the remainder."""
     rest = sum(Fraction(1, k * 2**k) for k in range(1, 220))
     pieces = []
     for bits in (30, 60, 90):
@@ -72,8 +72,8 @@ _SIXTH, _24TH = (DD(*(np.array(word) for word in _pair(Fraction(1, n)))) for n i
 def _expm1_series(s: DD) -> DD:
     """exp(s) - 1 for |s| <= 2^-9.
 
-    s (1 + s/2 + s^2/6 + s^3/24 + ...): what follows 1/24 is multiplied by s^3 <= 2^-27 and is itself below 2^-15, so
-    that plain float64 leaves an error of 2^-96. The series stops at s^10/10!: s^10/11! is 2^-115.
+    s (1 + s/2 + s^2/6 + s^3/24 + ...). The terms after 1/24 are below 2^-15 and are multiplied by s^3 <= 2^-27, so
+    plain float64 is enough for them: its error is 2^-96. The series stops at s^10/10!, because s^10/11! is 2^-115.
     """
     x = s.hi
     tail = x * (1 / 120 + x * (1 / 720 + x * (1 / 5040 + x * (1 / 40320 + x * (1 / 362880 + x / 3628800)))))

@@ -1,7 +1,7 @@
 """The error envelope of the operators: the largest error a sound algorithm can make, per element.
 
-``envelope_of`` lays the data of a call out in rows and gives every result back in the shape of the output it belongs
-to. See spec/accuracy.md for what is promised and why.
+``envelope_of`` arranges the data of a call in rows and returns every envelope in the shape of the output it belongs
+to. spec/accuracy.md says what is promised and why.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ def _float64(z: Any) -> Array:
 
 
 def as_rows(layout: Layout, values: Any) -> Array:
-    """What broadcasts to x's shape as a float64 matrix with one group a row."""
+    """Values that broadcast to x's shape, as a float64 matrix with one group per row."""
     values = _float64(values)
     return layout.rows(values if values.shape == layout.shape else np.broadcast_to(values, layout.shape))
 
 
 def in_shape(layout: Layout, rows: NDArray[T]) -> NDArray[T]:
-    """What broadcasts to such a matrix in x's shape."""
+    """Values that broadcast to the matrix of `as_rows`, in x's shape."""
     matrix = (layout.count, layout.size)
     return layout.back(rows if rows.shape == matrix else np.broadcast_to(rows, matrix))
 
 
 def affine_rows(layout: Layout, values: Any, default: float) -> Array:
-    """A gamma or a beta as float64 beside such a matrix; None is the default throughout."""
+    """gamma or beta as float64, to go beside the matrix of `as_rows`; `default` everywhere if None."""
     return np.full((1, 1), default) if values is None else layout.parameter_rows(_float64(values))
 
 
@@ -117,10 +117,10 @@ class OperatorEnvelope:
         self, *, gradient: bool = False, gain: bool = False, g: NDArray[Any] | None = None
     ) -> NDArray[np.bool_]:
         """
-        Where the class's plain formulas neither overflow nor underflow, shape of x (R1, R2, R3, R6).
+        Where the plain formulas of the class neither overflow nor underflow, shape of x (R1, R2, R3, R6).
 
-        ``gradient``: those of dx, for the cotangent ``g`` where one is given. ``gain``: those in which gamma meets r,
-        which are y's and dx's.
+        ``gradient``: the formulas of dx, for the cotangent ``g`` if it is given. ``gain``: the formulas in which gamma
+        meets r, those of y and dx.
         """
         gamma = self.forward.gamma
         within = self.forward.range
@@ -153,9 +153,9 @@ def envelope_of(
     **settings: Any,
 ) -> OperatorEnvelope:
     """
-    Return the envelope of one call of an operator that normalises, its arguments those of the operator.
+    Return the envelope of one call of a normalising operator; it takes the operator's arguments.
 
-    Of batch_norm's settings momentum may be left out: it is about the running statistics alone.
+    momentum may be missing from batch_norm's settings, because only the running statistics use it.
     """
     layout, record = Layout.of(operator, x.shape, settings), OPERATORS[operator]
     constant = record.has_modes and not settings["training"]

@@ -1,10 +1,9 @@
 """The envelope of forward-mode and second-order derivatives, by propagated majorants.
 
-No closed formula is kept for these. Every implementation evaluates some arrangement of one
-polynomial in r, xh, the cotangents and the tangents. Its majorant P, the same polynomial with every
-term taken positive, bounds them all: arguments off by at most delta move the value by at most
-P(|z| + delta) - P(|z|), and k roundings on each term add at most k u P(|z| + delta). See spec/accuracy.md
-(A17).
+There is no closed formula for these. Every implementation evaluates some arrangement of one polynomial in
+r, xh, the cotangents and the tangents. Its majorant P is the same polynomial with every term taken positive,
+and bounds them all: arguments off by at most delta move the value by at most P(|z| + delta) - P(|z|), and
+k roundings on each term add at most k u P(|z| + delta). See spec/accuracy.md (A17).
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ class DerivativeEnvelope:
         a, rows = self.arithmetic, self.rows
         high = majorant(*self._high)
         exact = majorant(np.abs(rows.xh), rows.r)
-        # Three sums nest at most (in xh * mean(h P a)), each of n terms: 3 s roundings. Forming a
-        # term, dividing its means by n and adding the terms up takes at most 24 more.
+        # At most three sums nest (in xh * mean(h P a)), each of n terms: 3 s roundings. Forming a term, dividing its
+        # means by n and adding the terms up takes at most 24 more.
         return high - exact + a.u * (3 * rows.s + 24 + terms) * high + a.eta * underflow
 
     def _judged(self, high: Array) -> NDArray[np.bool_]:
-        """Whether the format holds a sum of n terms, and the r^3 of the chain rule (R2, R4), in each row."""
+        """Whether, in each row, the format holds a sum of n terms and the r^3 of the chain rule (R2, R4)."""
         rows, largest, within = self.rows, self.arithmetic.largest, Range(self.rows)
         with np.errstate(over="ignore"):
             terms = rows.n * high.max(axis=1, keepdims=True, initial=1.0) * np.maximum(1.0, rows.r_high**3)
@@ -67,7 +66,7 @@ class DerivativeEnvelope:
         return z + self.rows.centred * mean(z) + xh * mean(z * xh)
 
     def _underflow(self, *factors: Array) -> Array:
-        """An underflow enters multiplied by at most the remaining factors of its term."""
+        """Underflows of a term: each is multiplied by at most the term's remaining factors."""
         xh, r = self._high
         size = 8 * (1 + r) ** 2 * (1 + xh) ** 2
         for factor in factors:
@@ -138,5 +137,5 @@ class DerivativeEnvelope:
         )
 
     def _value(self, majorant: Callable[[Array, Array], Array]) -> Array:
-        """A bound of the exact value: its majorant."""
+        """An upper bound of the exact value: its majorant."""
         return majorant(np.abs(self.rows.xh), self.rows.r)

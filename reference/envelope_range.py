@@ -1,7 +1,7 @@
 """
-Where nothing is promised: there some sound algorithm overflows, or underflows too far, on the way to the result.
+Where nothing is promised: some sound algorithm overflows there, or underflows too far, before it has the result.
 
-The rules R1 to R3 and R6 of spec/accuracy.md, for rows; what lies outside is not judged.
+Rules R1 to R3 and R6 of spec/accuracy.md, for rows. What lies outside the range is not judged.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ Inside = NDArray[np.bool_]
 
 
 def largest(z: Array) -> Array:
-    """The largest size in each row, as a column."""
+    """The largest absolute value in each row, as a column."""
     return np.abs(z).max(axis=1, keepdims=True, initial=0.0)
 
 
 @attrs.frozen(slots=False, eq=False)
 class Range:
-    """Which rows, or elements of them, are in range."""
+    """Which rows, or which of their elements, are in range."""
 
     rows: Rows
 
     @property
     def limit(self) -> float:
-        """largest/4: what an intermediate result may reach."""
+        """largest/4: the limit for an intermediate result."""
         return self.rows.arithmetic.largest / 4
 
     @cached_property
     def squares(self) -> Inside:
-        """Whether the sum of squares, eps among them, cannot overflow (R1)."""
+        """Whether the sum of squares, including eps, cannot overflow (R1)."""
         rows = self.rows
         with np.errstate(over="ignore"):
             return rows.n * (largest(rows.x) ** 2 + rows.eps) <= self.limit
@@ -63,12 +63,11 @@ class Range:
     @cached_property
     def cube(self) -> Inside:
         """
-        Whether the cube of whatever r an algorithm has, which gradients of 1/sqrt(w) form, is normal with room to
-        spare on both sides (R2).
+        Whether r^3 is normal with room to spare on both sides, for every r that an algorithm may have (R2).
 
-        2^10 times the smallest normal number: the factors that multiply r^3 are formed first, last or in between, and
-        each order loses a few bits below it. 2^-6 of the largest number: what multiplies r^3 contains x - mu, which is
-        the smaller the larger r is, and gamma g.
+        Gradients of 1/sqrt(w) form r^3. The lower limit is 2^10 times the smallest normal number: algorithms multiply
+        r^3 by its factors first, last or in between, and each order loses a few bits below r^3. The upper limit is 2^-6
+        of the largest number: r^3 is multiplied by gamma g and by x - mu, which is small where r is large.
         """
         rows, a = self.rows, self.rows.arithmetic
         with np.errstate(over="ignore"):
@@ -76,9 +75,9 @@ class Range:
 
     @cached_property
     def _term(self) -> Array:
-        """What a factor r multiplies: x and mu each where they may be multiplied out, else x - mu (R6)."""
+        """The factor that r multiplies: x and mu separately where they may be multiplied out, else x - mu (R6)."""
         rows = self.rows
-        # The derivative of a one-pass variance has x and mu apart too.
+        # The derivative of a one-pass variance also has x and mu separately.
         apart = rows.folded or (rows.centred and rows.arithmetic.accuracy.variance == "one-pass")
         return rows.magnitude if apart else np.abs(rows.d) + rows.mean_error
 
@@ -101,6 +100,6 @@ class Range:
             return inside & (moment * np.maximum(rows.n, term) * more**2 <= self.limit)
 
     def reach(self, g: Array, layout: Layout) -> Array:
-        """How large the terms of dgamma, before they cancel, may add up to (R6); one value a parameter."""
+        """How large the terms of dgamma may become in sum before they cancel (R6); one value per parameter."""
         with np.errstate(all="ignore"):
             return layout.total(np.abs(g) * self._term * np.maximum(1.0, self.rows.r_high))

@@ -1,4 +1,4 @@
-"""The envelope of every result of the normalisation of rows (A10 to A16), on the errors of their statistics."""
+"""The envelope of every result of normalising rows (A10 to A16), given the errors of the rows' statistics."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from .envelope_rows import Array, Rows, mean, rounded
 @attrs.frozen(eq=False)
 class ParameterSums:
     """
-    What dgamma, dbeta and their envelopes are made of, one value a parameter.
+    The sums from which dgamma, dbeta and their envelopes are computed, one value per parameter.
 
-    They are sums over groups: of blocks of groups, each of which has all parameters, they add up to those of all.
+    They are sums over groups. The sums of blocks of groups add up to those of all groups if each block has all
+    parameters.
     """
 
     arithmetic: Arithmetic
-    #: How many terms a parameter's gradient has in all, those of other blocks among them.
+    #: The number of terms in a parameter's gradient, including those of other blocks.
     count: int
-    #: Whether values in between are rounded to the data's 16 bits, and whether every group has all of gamma.
+    #: Whether intermediate values are rounded to the data's 16 bits, and whether every group has all of gamma.
     stores_between: bool
     along_rows: bool
     #: The exact sums of g xhat and of g.
@@ -33,10 +34,10 @@ class ParameterSums:
     #: The sums of |g| (|xhat| + X) and of |g|.
     terms: Array
     sizes: Array
-    #: What the terms of dgamma are off by before they are added up, and by underflow.
+    #: The errors of dgamma's terms before they are added up, and those by underflow.
     error: Array
     underflow: Array | float
-    #: How far dgamma's terms may reach before they cancel (R6).
+    #: How large dgamma's terms may become in sum before they cancel (R6).
     reach: Array
 
     def __add__(self, other: ParameterSums) -> ParameterSums:
@@ -48,7 +49,7 @@ class ParameterSums:
         a, count, terms = self.arithmetic, self.count, self.terms
         error = self.error + a.u * (count + (2 if self.along_rows else 3)) * terms
         error = error + self.underflow
-        if self.stores_between:  # xhat is stored, and its product with g
+        if self.stores_between:  # xhat and its product with g are stored
             error = error + 2 * a.u_data * terms + (2 * count + self.sizes) * a.eta_data
         if a.saves_statistics:
             error = error + a.u_data * (count + 2) * terms + count * a.eta_data
@@ -66,7 +67,7 @@ class ParameterSums:
 
 @attrs.frozen(slots=False, eq=False)
 class RowEnvelope:
-    """The envelope of every output and derivative of the normalisation of rows."""
+    """The envelope of every output and derivative of normalising rows."""
 
     rows: Rows
     #: gamma and beta, broadcasting against (rows, n).
@@ -76,7 +77,7 @@ class RowEnvelope:
 
     @cached_property
     def range(self) -> Range:
-        """Where the plain formulas neither overflow nor underflow."""
+        """The range in which the plain formulas neither overflow nor underflow."""
         return Range(self.rows)
 
     @property
@@ -107,7 +108,7 @@ class RowEnvelope:
 
     @property
     def stores_between(self) -> bool:
-        """Whether values in between are rounded to the data's 16 bits (H1, H2; before the gain in rms_norm)."""
+        """Whether intermediate values are rounded to the data's 16 bits (H1, H2; before the gain in rms_norm)."""
         accuracy = self.arithmetic.accuracy
         before_gain = accuracy.cast == "before-gain" and not self.rows.centred
         return self.arithmetic.narrow and (accuracy.storage in ("H1", "H2") or before_gain)
@@ -175,7 +176,7 @@ class RowEnvelope:
         error = error + a.flush * rows.r_high * without_gain
         if rows.folded:
             error = error + a.eta * self._gain * (rows.magnitude + 1)
-        if rows.centred and a.accuracy.variance == "shifted":  # the gradient of the shift returns to one element
+        if rows.centred and a.accuracy.variance == "shifted":  # the gradient of the shift is added to one element
             error = error + a.u * (rows.s + 4) * rows.r_high * sizes.sum(axis=1, keepdims=True)
         if self.stores_between:
             stored = np.abs(h) + rows.centred * mean(np.abs(h)) + np.abs(rows.xh) * mean(np.abs(h * rows.xh))
@@ -187,7 +188,7 @@ class RowEnvelope:
         return rounded(error, dx, a.u_data, a.eta_data)
 
     def parameter_sums(self, g: Array, count: int) -> ParameterSums:
-        """The sums that dgamma, dbeta and their envelopes are made of; each parameter has so many terms in all."""
+        """The sums behind dgamma, dbeta and their envelopes; `count` is the number of terms per parameter in all."""
         a, rows, layout = self.arithmetic, self.rows, self.layout
         g = np.broadcast_to(g, rows.x.shape)
         size = np.abs(g)
@@ -215,7 +216,7 @@ class RowEnvelope:
         )
 
     def _of_stretches(self, g: Array, count: int) -> Array:
-        """What dgamma may be off by where several values of a group share a parameter, but for adding them up (A13)."""
+        """The error of dgamma before the final sum, where several values of a group share a parameter (A13)."""
         a, rows, layout = self.arithmetic, self.rows, self.layout
         length, size = layout.positions, np.abs(g)
 
@@ -253,9 +254,9 @@ class RowEnvelope:
         error = (
             momentum * error + 4 * a.u * share * (np.abs(old) + np.abs(new) + error) + a.u * np.abs(value) + 3 * a.eta
         )
-        if a.saves_statistics:  # the update too is formed in 16 bits
+        if a.saves_statistics:  # the update is formed in 16 bits too
             error = error + 4 * a.u_parameter * share * (np.abs(old) + np.abs(new) + error)
             error = error + a.u_parameter * np.abs(value) + 3 * a.eta_parameter
-            # A batch statistic beyond the format that it is kept in is not judged (R3).
+            # A batch statistic beyond the range of the format that stores it is not judged (R3).
             error = np.where(2 * np.abs(new) <= a.largest_data, error, np.inf)
         return rounded(error, value, a.u_parameter, a.eta_parameter)

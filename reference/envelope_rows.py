@@ -1,8 +1,8 @@
 """The error envelope on rows: how far a sound algorithm can be from the exact value.
 
-A row is one normalised group, as the layout of the operator has it. Every
-formula carries its number on the page ``spec/accuracy.md``, which derives it; the names are those
-of the page. All quantities are float64 arrays that broadcast against (rows, n).
+A row is one normalised group, according to the operator's layout. Every formula carries its number on the
+page ``spec/accuracy.md``, which derives it; the names are those of the page. All quantities are float64
+arrays that broadcast against (rows, n).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .accuracy import Arithmetic
 
 Array = NDArray[np.float64]
 
-#: What the envelope's own evaluation in float64 costs, and the exact values' error of at most 2^-29 of
-#: the envelope where they too are evaluated in float64 (A18).
+#: Covers the cost of evaluating the envelope itself in float64. Where the exact values are evaluated in float64
+#: too, it also covers their error, at most 2^-29 of the envelope (A18).
 EVALUATION = 1 + 2.0**-20
 
 
 def mean(z: Array) -> Array:
-    """Return the mean over each row, as a column; what `z.mean` does, without what it asks before."""
+    """Return the mean over each row, as a column; `z.mean` without its slow argument checks."""
     return np.add.reduce(z, axis=1, keepdims=True) / z.shape[1]
 
 
@@ -47,12 +47,12 @@ class Rows:
     #: In inference, the given mean and variance, columns of shape (rows, 1); else None.
     given_mean: Array | None = None
     given_variance: Array | None = None
-    #: Whether the mean is taken out. Where it is not, mu is 0 and v the mean square.
+    #: Whether the mean is subtracted. Where it is not, mu is 0 and v is the mean square.
     centred: bool = True
 
     @property
     def saved(self) -> bool:
-        """Whether the batch statistics are rounded to the data's format in between (class H2)."""
+        """Whether the batch statistics are rounded to the data's format before use (class H2)."""
         return self.arithmetic.saves_statistics and self.given_mean is None
 
     @property
@@ -66,12 +66,12 @@ class Rows:
 
     @property
     def depth(self) -> float:
-        """log2(n): how often one value can be in the smaller part of a merge (A3)."""
+        """log2(n): the most often that one value can be in the smaller part of a merge (A3)."""
         return float(np.log2(self.n))
 
     @property
     def partial_mean_factor(self) -> float:
-        """W: how far the errors of partial means move a merged variance, in u sigma mean|x| (A4)."""
+        """W: how far errors of partial means move a merged variance, in units of u sigma mean|x| (A4)."""
         return _partial_mean_factor(self.n)
 
     @cached_property
@@ -131,7 +131,7 @@ class Rows:
 
     @cached_property
     def _shifted_mean_error(self) -> Array:
-        """Error of mean(x - c) about the worst element c of the row (A6)."""
+        """The error of mean(x - c) for the worst element c of the row (A6)."""
         spread = mean(np.abs(self.d)) + self._farthest
         return self.arithmetic.u * ((self.s + 2) * spread + self._farthest)
 
@@ -163,7 +163,7 @@ class Rows:
 
     @cached_property
     def _root_errors(self) -> tuple[Array, Array]:
-        """How far r may be above and below, relative to it (A7); not first order, and infinite where w may reach 0."""
+        """How far r may be above and below, relative to r (A7); exact to all orders, infinite where w may reach 0."""
         a = self.arithmetic
         with np.errstate(all="ignore"):
             missing = (np.minimum(self.v, self.variance_error) + 2 * a.u * self.w + 2 * a.eta) / self.w
@@ -178,12 +178,12 @@ class Rows:
 
     @cached_property
     def rho(self) -> Array:
-        """The larger of the two (A7)."""
+        """The larger of the two root errors (A7)."""
         return np.maximum(*self._root_errors)
 
     @cached_property
     def r_low(self) -> Array:
-        """What r' is at least."""
+        """The smallest r' of an algorithm."""
         return self.r * (1 - self._root_errors[1])
 
     @cached_property
@@ -193,12 +193,12 @@ class Rows:
 
     @cached_property
     def magnitude(self) -> Array:
-        """|x| + |mu| + E_mu: what a folded form x*a + b adds up before it cancels."""
+        """|x| + |mu| + E_mu: the sizes that a folded form x*a + b adds up before they cancel."""
         return np.abs(self.x) + np.abs(self.mu) + self.mean_error
 
     @property
     def folded(self) -> bool:
-        """Whether x*a + b is allowed for; without a mean there is no b."""
+        """Whether the class allows x*a + b; without a mean there is no b."""
         return self.centred and self.arithmetic.accuracy.affine == "folded"
 
     @cached_property
@@ -219,12 +219,12 @@ class Rows:
     def xh_high(self) -> Array:
         """The largest |xh| that an implementation can work with (A17)."""
         error = self.xh_error
-        if self.folded:  # sums of h*x less mu times sums of h, as in the first-order gradient (A11)
+        if self.folded:  # sums of h*x minus mu times sums of h, as in the first-order gradient (A11)
             error = error + self.arithmetic.u * (self.s + 5) * self.r_high * self.magnitude
         return np.abs(self.xh) + error
 
 
 def rounded(error: Array, exact: Array, u: float, eta: float) -> Array:
-    """Return the envelope of a result stored in a format: its error, and one rounding of it (A9)."""
+    """Return the envelope of a result stored in a format: its error plus one rounding (A9)."""
     bound = (error + u * (np.abs(exact) + error) + eta) * EVALUATION
-    return np.where(np.isnan(error), np.inf, bound)  # an infinite rho times 0: nothing is known
+    return np.where(np.isnan(error), np.inf, bound)  # infinite rho times 0: the error is unknown

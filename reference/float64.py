@@ -1,8 +1,8 @@
-"""The same values in plain float64: exact enough wherever the data is narrower than float64.
+"""The exact values in plain float64: exact enough wherever the data is narrower than float64.
 
-Two-pass in float64, the mean refined once. The error is bounded by the envelope's own formula at
+Two passes in float64, with the mean refined once. The error is bounded by the envelope's own formula at
 u = 2^-53, which is at most 2^-29 of the envelope of float32 and narrower formats (spec/accuracy.md, A18).
-It costs a tenth of the double-double evaluation, which float64 data alone needs.
+It costs a tenth of the double-double evaluation, which only float64 data needs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _dd(values: Array) -> DD:
 
 @attrs.frozen(slots=False, eq=False)
 class Float64Values:
-    """Values of one call, on the rows that its envelope is made of."""
+    """The values of one call, computed on the rows of its envelope."""
 
     envelope: OperatorEnvelope
 

@@ -11,7 +11,7 @@ import numpy as np
 
 @attrs.frozen
 class Format:
-    """One binary floating-point format, described by what the envelope needs of it."""
+    """One binary floating-point format: the numbers that the envelope needs."""
 
     #: The name used everywhere: "float16", "bfloat16", "float32", "float64".
     name: str
@@ -26,15 +26,14 @@ class Format:
 
     @property
     def narrow(self) -> bool:
-        """Whether the format has 16 bits, and so is a storage format computed on in float32."""
+        """Whether the format has 16 bits, and so only stores data that is computed on in float32."""
         return self.dtype.itemsize == 2
 
     def underflow(self, *, flushed: bool) -> float:
         """Return the largest absolute error that one operation's underflow makes.
 
-        Half of the smallest subnormal when results are rounded gradually (float64 has no number
-        that small, so the smallest subnormal itself stands in), the smallest normal number where
-        subnormals are flushed to zero.
+        Where underflow is gradual, half of the smallest subnormal; float64 has no number that small, so there
+        it is the smallest subnormal itself. Where subnormals are flushed to zero, the smallest normal number.
         """
         if flushed:
             return self.smallest_normal
@@ -62,11 +61,11 @@ FORMATS: dict[str, Format] = {
 }
 
 
-#: The same by name and by NumPy dtype: a dtype's name is slow to ask for.
+#: Formats by name and also by NumPy dtype, because looking up a dtype's name is slow.
 _BY_DTYPE: dict[Any, Format] = {**FORMATS, **{format.dtype: format for format in FORMATS.values()}}
 
 
 def format_of(dtype: Any) -> Format:
-    """Return the format with this name, or of this NumPy dtype; raise KeyError for any other."""
+    """Return the format with this name or NumPy dtype; raise KeyError for any other."""
     found = _BY_DTYPE.get(dtype)
     return found if found is not None else FORMATS[np.dtype(dtype).name]

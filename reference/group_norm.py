@@ -1,8 +1,8 @@
 """GroupNorm, exactly: y = gamma (x - mean) / sqrt(var + eps) + beta over groups of a sample's channels.
 
-x has at least two axes: samples along axis 0, channels along `channel_axis`, which may be negative and
-is not axis 0, and any others. The channels of each sample form `groups` groups of consecutive ones, as
-many in each; a group holds its channels at all positions. gamma and beta have shape (channels,) or are
+x has at least two axes: samples along axis 0, channels along `channel_axis`, which may be negative and is
+not axis 0, and any others. The channels of each sample form `groups` groups of consecutive channels, all of
+the same size; a group holds its channels at all positions. gamma and beta have shape (channels,) or are
 None (ones, zeros). The variance is biased. Each array may be float16, bfloat16, float32 or float64, is
 taken exactly as given and is never written to.
 
@@ -12,8 +12,7 @@ infinity in a group makes its y NaN and leaves other groups alone; eps = 0 on a 
 is 0/0, NaN. With no samples y is empty and parameter gradients are zero; there is
 at least one channel.
 
-All raise ValueError for a dtype, shape, axis, number of groups or eps (finite, at least 0) that does
-not fit.
+All raise ValueError for an unsuitable dtype, shape, axis, number of groups or eps (finite, at least 0).
 
 Source: Wu, He, "Group Normalization" (2018), arXiv:1803.08494, eq. 1 to 7.
 """
@@ -51,9 +50,8 @@ def group_norm_vjp_exact(
 ) -> tuple[DD, DD | None, DD | None]:
     """Return (dx, dgamma, dbeta), the gradients of sum(y g), g of x's shape.
 
-    dx = r P(gamma g), dgamma = sum of g xhat, dbeta = sum of g, with r and P
-    as in `rows`. The sums run over all that is of one channel. dgamma is
-    None where gamma is, dbeta where beta is.
+    dx = r P(gamma g), dgamma = sum of g xhat, dbeta = sum of g, with r and P as in `rows`. The sums run over
+    all values of a channel. dgamma is None where gamma is, dbeta where beta is.
     """
     return _normalised(x, gamma, beta, eps, groups, channel_axis).vjp(g)
 

@@ -3,8 +3,8 @@
 transform, gate and carry are callables on arrays of x's shape; gate and carry return logits, any float down to -inf
 and up to inf. x has any shape; dtypes are float16, bfloat16, float32 or float64; each array is taken exactly as given
 and never written to. Results are float64, rounded once from double-double: t and 1 - t keep their relative accuracy
-where one of them is tiny, and exp(-740) 1e300 is right to the last digit. All functions raise ValueError for a dtype or
-shape that does not fit, what a part returns included.
+where one of them is tiny, and exp(-740) 1e300 is right to the last digit. All functions raise ValueError for an
+unsuitable dtype or shape, also of a part's result.
 
 Source: Srivastava, Greff, Schmidhuber, "Highway Networks" (2015), arXiv:1505.00387, eq. 2 and 3. Their eq. 5 states the
 derivative for t = 0 and t = 1 alone; in between it has the term g (H - x) t (1 - t), which goes back through the gate.
@@ -25,7 +25,7 @@ from .scaled import Scaled
 
 def formula(x: Number, *, transform: Part, gate: Part, carry: Part | None = None) -> Number:
     """y on numbers that carry their error bounds."""
-    x.extra_terms = 1  # x + t (H - x) differentiates to g and -g t, two terms for one
+    x.extra_terms = 1  # the gradient of x + t (H - x) has g and -g t, two terms where y here has one
     h = transform(x)
     t, c = gates_of(gate(x))
     if carry is not None:
@@ -37,15 +37,15 @@ def formula(x: Number, *, transform: Part, gate: Part, carry: Part | None = None
 class HighwayGradients:
     """The gradients of sum(y g), float64 arrays of x's shape."""
 
-    #: With respect to x, by way of the skip path and all parts; None where a part has no vjp(x, cotangent) of its own.
+    #: With respect to x, through the skip path and all parts; None where a part has no vjp(x, cotangent) of its own.
     dx: np.ndarray | None
-    #: With respect to x by way of the skip path alone: g c.
+    #: With respect to x through the skip path alone: g c.
     skip: np.ndarray
     #: With respect to H: g t.
     transform: np.ndarray
     #: With respect to the gate's logits: g (H - x) t (1 - t); with a carry gate g H t (1 - t).
     gate: np.ndarray
-    #: With respect to the carry gate's logits: g x c (1 - c); None where there is none.
+    #: With respect to the carry gate's logits: g x c (1 - c); None where there is no carry gate.
     carry: np.ndarray | None
 
 
@@ -58,7 +58,7 @@ def highway(x, transform: Part, gate: Part, *, carry: Part | None = None) -> np.
 
 @np.errstate(all="ignore")
 def highway_vjp(x, transform: Part, gate: Part, g, *, carry: Part | None = None) -> HighwayGradients:
-    """Return the gradients of sum(y g), g of x's shape, by the formulas beside the fields of the result."""
+    """Return the gradients of sum(y g), g of x's shape; the fields of the result give the formulas."""
     call = _Call(x, transform, gate, carry)
     g = Scaled.of(floats("g", g, np.shape(x)))
     skip, to_h = g * call.c, g * call.t

@@ -11,7 +11,7 @@ infinity in a group makes its y NaN and leaves other groups alone; eps = 0 on a 
 is 0/0, NaN. With no samples y is empty and parameter gradients are zero; there is at least one
 channel.
 
-All raise ValueError for a dtype, shape, axis or eps (finite, at least 0) that does not fit.
+All raise ValueError for an unsuitable dtype, shape, axis or eps (finite, at least 0).
 
 Source: Ulyanov, Vedaldi, Lempitsky, "Instance Normalization" (2016), arXiv:1607.08022, eq. 1.
 """
@@ -42,9 +42,8 @@ def instance_norm_vjp_exact(
 ) -> tuple[DD, DD | None, DD | None]:
     """Return (dx, dgamma, dbeta), the gradients of sum(y g), g of x's shape.
 
-    dx = r P(gamma g), dgamma = sum of g xhat, dbeta = sum of g, with r and P
-    as in `rows`. The sums run over all that is of one channel. dgamma is
-    None where gamma is, dbeta where beta is.
+    dx = r P(gamma g), dgamma = sum of g xhat, dbeta = sum of g, with r and P as in `rows`. The sums run over
+    all values of a channel. dgamma is None where gamma is, dbeta where beta is.
     """
     return _normalised(x, gamma, beta, eps, channel_axis).vjp(g)
 

@@ -1,8 +1,8 @@
 """
-The parts that a composed operator is handed, on numbers with bounds: their values and, by the tape, their Jacobians.
+The parts of a composed operator, as functions on numbers with bounds. The tape supplies their Jacobians.
 
 A part is any object with the attributes kind, leaves, number and inner. Its kind says what it returns for x of shape
-(..., n); adapters describe the same kinds in words and build the callables that a target is handed. Parts run in the
+(..., n). Adapters describe the same kinds in words and build the callables that a target receives. Parts run in the
 data's format, one operation after the other, whatever the operator's own arithmetic is.
 """
 
@@ -21,15 +21,15 @@ Leaves = Mapping[str, Number]
 
 
 class NoExactValue(ValueError):
-    """The part has no value to compute: it raises, or returns what does not have x's shape."""
+    """The part has no value to compute: it raises, or its result does not have x's shape."""
 
 
 def of(part: Any, leaves: Leaves) -> Callable[..., Number]:
     """
-    The function that a part is, as an operator is to see it.
+    The function of a part, as an operator calls it.
 
-    What it returns is a tensor, and so is the cotangent that it is handed. Raises NoExactValue for a kind that none
-    is known of.
+    Its result is a tensor, and so is the cotangent that it receives. Raises NoExactValue for a kind that has no known
+    function.
     """
     fuses = part.kind in _FUSING
     if part.kind not in _KINDS and not fuses:
@@ -48,7 +48,7 @@ def of(part: Any, leaves: Leaves) -> Callable[..., Number]:
 
 
 def _returned(result: Number) -> Number:
-    """A tensor of the data's format, whose cotangent becomes one on the way in."""
+    """A result as a tensor in the data's format; its cotangent is cast to that format too."""
     out = result if result.stored else result.materialised()
     parents = ((out, lambda g: g.cast_to_data()),)
     back = Number(out.tape, out.value, out.magnitude, out.error, out.product_bound, parents)

@@ -9,7 +9,7 @@ return float64 arrays, rounded once from them. Nothing overflows or underflows o
 infinity in a group makes its y NaN and leaves other groups alone; eps = 0 on a group without variance
 is 0/0, NaN. With no groups y is empty and parameter gradients are zero.
 
-All raise ValueError for a dtype, shape, axes or eps (finite, at least 0) that does not fit.
+All raise ValueError for an unsuitable dtype, shape, axes or eps (finite, at least 0).
 
 Source: Ba, Kiros, Hinton, "Layer Normalization" (2016), arXiv:1607.06450, eq. 3 and 4.
 """

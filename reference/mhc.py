@@ -4,8 +4,8 @@ With fuse, a callable on the list of branch results, y = x + fuse([H_1 ... H_K])
 callables on arrays of x's shape. logits has shape (K,), any float but NaN and +inf, not all -inf: a branch whose logit
 is -inf has the weight 0. x has any shape; dtypes are float16, bfloat16, float32 or float64; each array is taken exactly
 as given and never written to. Results are float64, rounded once from double-double. All functions raise ValueError for
-a dtype, shape or number of branches that does not fit, what a part returns included, and unless either logits or fuse
-is given.
+an unsuitable dtype, shape or number of branches, also of a part's result, and unless exactly one of logits and fuse is
+given.
 
 Softmax weights over parallel branches of different receptive fields: Li, Wang, Hu, Yang, "Selective Kernel Networks"
 (2019), arXiv:1903.06586, where x is not added and the logits depend on it. Not to be confused with manifold-constrained
@@ -36,20 +36,20 @@ def formula(x: Number, logits: Number | None, *, branches: Sequence[Part], fuse:
         return plain_sum(x, fuse(ys))
     weights = weights_of(_some(logits)).reshaped((len(ys), *(1,) * len(x.shape)))
     weighted = weighed(stacked(ys), weights)
-    return x.in_sum(len(ys) - 1) + weighted.reshaped(x.shape)  # x may come first
+    return x.in_sum(len(ys) - 1) + weighted.reshaped(x.shape)  # an algorithm may start the sum with x
 
 
 @attrs.frozen(eq=False)
 class MhcGradients:
-    """The gradients of sum(y g), float64 arrays of the shapes of what they belong to."""
+    """The gradients of sum(y g), float64 arrays; each has the shape of its tensor."""
 
     #: With respect to x; None where a part has no vjp(x, cotangent) of its own.
     dx: np.ndarray | None
     #: With respect to the logits: w_k (a_k - sum_j w_j a_j), a_k = <g, H_k>; None with fuse.
     dlogits: np.ndarray | None
-    #: With respect to each H_k: w_k g; with fuse what fuse.vjp returns, None where it has none.
+    #: With respect to each H_k: w_k g; with fuse, the result of fuse.vjp, None where it has none.
     branches: tuple[np.ndarray, ...] | None
-    #: With respect to what fuse returned: g; None where there is none.
+    #: With respect to fuse's result: g; None without fuse.
     fuse: np.ndarray | None
 
 
@@ -67,7 +67,7 @@ def mhc(x, branches: Sequence[Part], logits, *, fuse: Part | None = None) -> np.
 
 @np.errstate(all="ignore")
 def mhc_vjp(x, branches: Sequence[Part], logits, g, *, fuse: Part | None = None) -> MhcGradients:
-    """Return the gradients of sum(y g), g of x's shape, by the formulas beside the fields of the result."""
+    """Return the gradients of sum(y g), g of x's shape; the fields of the result give the formulas."""
     exact, ys = _results(x, branches, logits, fuse)
     g = floats("g", g, exact.shape)
     if fuse is not None:
@@ -87,7 +87,7 @@ def mhc_vjp(x, branches: Sequence[Part], logits, g, *, fuse: Part | None = None)
 
 
 def _fused(x, branches: Sequence[Part], ys: list[np.ndarray], fuse: Any, g: np.ndarray) -> MhcGradients:
-    """The gradients where fuse takes the place of the weights."""
+    """The gradients where fuse replaces the weights."""
     if not hasattr(fuse, "vjp"):
         return MhcGradients(None, None, None, fuse=g)
     to_branches = tuple(floats("the result of fuse's vjp", z, g.shape) for z in fuse.vjp(ys, g))
@@ -96,7 +96,7 @@ def _fused(x, branches: Sequence[Part], ys: list[np.ndarray], fuse: Any, g: np.n
 
 
 def _results(x, branches: Sequence[Part], logits, fuse: Part | None) -> tuple[np.ndarray, list[np.ndarray]]:
-    """x and what each branch returns, as float64; ValueError unless there is one, and logits or fuse beside it."""
+    """x and the branches' results as float64; ValueError without branches, or unless logits or fuse is given."""
     if not len(branches):
         raise ValueError("branches is empty: pass at least one callable")
     if (logits is None) == (fuse is None):
@@ -106,13 +106,13 @@ def _results(x, branches: Sequence[Part], logits, fuse: Part | None) -> tuple[np
 
 
 def _weights(logits, branches: Sequence[Part]) -> list[Scaled]:
-    """softmax(logits), one number a branch."""
+    """softmax(logits), one number per branch."""
     exact = floats("logits", logits, (len(branches),))
     weights = softmax(exact)
     return [weights._moved(lambda z, k=k: z[k]) for k in range(len(exact))]
 
 
 def _some(value: Any) -> Any:
-    """A value that is there."""
+    """The value, which must not be None."""
     assert value is not None
     return value

@@ -1,4 +1,4 @@
-"""One call of an operator that normalises, in double-double: its groups as rows, and every derivative of it."""
+"""One call of a normalising operator in double-double: its groups as rows, and all its derivatives."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .scaled import Scaled
 
 class Normalisation:
     """
-    x as a matrix with one group a row, normalised, and gamma and beta beside it.
+    x as a matrix with one group per row, its normalised rows, and gamma and beta.
 
-    Derivatives take and return arrays in x's shape or gamma's. What is None stands for zero, and what belongs to a
-    gamma or beta that is None is None.
+    Derivatives take and return arrays in x's shape or gamma's. An argument that is None stands for zero; the gradient
+    of a gamma or beta that is None is None.
     """
 
     def __init__(self, layout: Layout, x: Any, gamma: Any, beta: Any) -> None:
@@ -30,31 +30,31 @@ class Normalisation:
         self.rows: rows.Rows
 
     def centred(self, eps: float) -> Normalisation:
-        """This, normalised by the mean and variance of each group."""
+        """Normalise by each group's mean and variance; return self."""
         self.rows = rows.normalise(self.x, eps)
         return self
 
     def about_zero(self, eps: float) -> Normalisation:
-        """This, normalised by the mean square of each group."""
+        """Normalise by each group's mean square; return self."""
         self.rows = rows.normalise_by_mean_square(self.x, eps)
         return self
 
     def by(self, mean: Scaled, variance: Scaled, eps: float) -> Normalisation:
-        """This, normalised by constants: columns with one number a group."""
+        """Normalise by constants: columns with one number per group; return self."""
         self.rows = rows.normalise_by(self.x, mean, variance, eps)
         return self
 
     def data(self, name: str, value: Any) -> Scaled:
-        """An array of x's shape as a matrix; numbers that are exact already are taken as they are."""
+        """An array of x's shape as a matrix; a Scaled is used unchanged."""
         exact = value if isinstance(value, Scaled) else Scaled.of(floats(name, value, self.layout.shape))
         return self.layout.rows(exact)
 
     def parameter(self, name: str, value: Any) -> Scaled:
-        """An array of gamma's shape beside the matrix; None is zero."""
+        """An array of gamma's shape, to go beside the matrix; None is zero."""
         return rows.ZERO if value is None else self.statistic(name, value)
 
     def statistic(self, name: str, value: Any) -> Scaled:
-        """A running statistic beside the matrix: there is always one."""
+        """A running statistic, to go beside the matrix; never None."""
         return self.layout.parameter_rows(Scaled.of(floats(name, value, self.layout.parameter_shape)))
 
     def y(self) -> DD:
@@ -62,7 +62,7 @@ class Normalisation:
         return self._back(rows.affine(self.rows, self.gamma, self.beta))
 
     def vjp(self, g: Any) -> tuple[DD, DD | None, DD | None]:
-        """(dx, dgamma, dbeta): r P(gamma g), and the sums of g xhat and of g over what shares a parameter."""
+        """(dx, dgamma, dbeta): r P(gamma g), and the sums of g xhat and of g over the values that share a parameter."""
         dx, dgamma, dbeta = rows.vjp(self.rows, self.gamma, self.data("g", g), self.layout)
         return self._back(dx), self._of_gamma(dgamma), self._parameter_back(dbeta) if self.has_beta else None
 
@@ -78,7 +78,7 @@ class Normalisation:
         return self._back(x_bar), self._of_gamma(gamma_bar), self._back(g_bar)
 
     def jvp_jvp(self, tx: Any, tgamma: Any, sx: Any, sgamma: Any) -> DD:
-        """The derivative of ty in the direction s; y is linear in beta, and in nothing else that beta meets."""
+        """The derivative of ty in the direction s; beta has no part in it, because y is linear in beta alone."""
         first = self.data("tx", tx), self.parameter("tgamma", tgamma)
         second = self.data("sx", sx), self.parameter("sgamma", sgamma)
         return self._back(rows.jvp_jvp(self.rows, self.gamma, *first, *second))
@@ -95,9 +95,9 @@ class Normalisation:
 
 def normalisation(operator: str, inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> Normalisation:
     """
-    The call of any operator that normalises, by its record.
+    The call of any normalising operator, set up from the operator's record.
 
-    The arguments are taken to fit: ``layer_norm`` and its like refuse bad ones, and say what to pass.
+    The arguments are not checked: ``layer_norm`` and the others refuse bad ones, and say what to pass.
     """
     record, x = OPERATORS[operator], inputs["x"]
     found = Normalisation(Layout.of(operator, x.shape, settings), x, inputs["gamma"], inputs.get("beta"))

@@ -2,9 +2,9 @@
 
 LN acts over the last axis, with the biased variance; x has shape (..., n), gamma and beta have shape (n,) or are None
 (ones, zeros); sublayer is a callable on arrays of x's shape. Dtypes are float16, bfloat16, float32 or float64; each
-array is taken exactly as given and never written to, and so is the sum: nothing is rounded before it is normalised.
-Results are float64, rounded once from double-double. All functions raise ValueError for a dtype, shape or eps (finite,
-at least 0) that does not fit.
+array, and the sum too, is taken exactly as it is and never written to: nothing is rounded before the normalisation.
+Results are float64, rounded once from double-double. All functions raise ValueError for an unsuitable dtype, shape or
+eps (finite, at least 0).
 
 Sources: Vaswani et al., "Attention Is All You Need" (2017), arXiv:1706.03762, section 3.1; Xiong et al., "On Layer
 Normalization in the Transformer Architecture" (2020), arXiv:2002.04745, table 1.
@@ -35,14 +35,14 @@ def formula(
 
 @attrs.frozen(eq=False)
 class PostNormGradients:
-    """The gradients of sum(y g), float64 arrays of the shapes of what they belong to."""
+    """The gradients of sum(y g), float64 arrays; each has the shape of its tensor."""
 
     #: With respect to x; None where the sublayer has no vjp(x, cotangent) of its own.
     dx: np.ndarray | None
-    #: With respect to gamma and beta; None where these are.
+    #: With respect to gamma and beta; None where the parameter is None.
     dgamma: np.ndarray | None
     dbeta: np.ndarray | None
-    #: With respect to what the sublayer returned, which is that of the sum x + sublayer(x).
+    #: With respect to the sublayer's result. The sum x + sublayer(x) has the same gradient.
     sublayer: np.ndarray
 
 
@@ -56,7 +56,7 @@ def post_norm(x, sublayer: Part, gamma, beta, *, eps: float) -> np.ndarray:
 def post_norm_vjp(x, sublayer: Part, gamma, beta, g, *, eps: float) -> PostNormGradients:
     """Return the gradients of sum(y g), g of x's shape.
 
-    With d = LN^T g, taken at the sum: the sublayer's result has the gradient d, and dx = d + sublayer^T d.
+    With d = LN^T g, taken at the sum: the gradient of the sublayer's result is d, and dx = d + sublayer^T d.
     """
     d, dgamma, dbeta = _normalised(x, sublayer, gamma, beta, eps).vjp(g)
     return PostNormGradients(

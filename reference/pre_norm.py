@@ -3,7 +3,7 @@
 LN acts over the last axis, with the biased variance; x has shape (..., n), gamma and beta have shape (n,) or are None
 (ones, zeros); sublayer is a callable on arrays of x's shape. Dtypes are float16, bfloat16, float32 or float64; each
 array is taken exactly as given and never written to. Results are float64, rounded once from double-double. All
-functions raise ValueError for a dtype, shape or eps (finite, at least 0) that does not fit.
+functions raise ValueError for an unsuitable dtype, shape or eps (finite, at least 0).
 
 Source: Xiong et al., "On Layer Normalization in the Transformer Architecture" (2020), arXiv:2002.04745, table 1.
 """
@@ -27,28 +27,28 @@ def formula(
     x: Number, gamma: Number | None, beta: Number | None, *, sublayer: Part, eps: float, arithmetic: Arithmetic
 ) -> Number:
     """y on numbers that carry their error bounds."""
-    x.extra_terms = 2  # differentiated, x is added up from where it meets its mean, the mean, and x a + b
+    x.extra_terms = 2  # the gradient of x has terms through x - mean, the mean, and x a + b
     return plain_sum(x, sublayer(layer_norm_of(x, gamma, beta, eps, arithmetic)))
 
 
 @attrs.frozen(eq=False)
 class PreNormGradients:
-    """The gradients of sum(y g), float64 arrays of the shapes of what they belong to."""
+    """The gradients of sum(y g), float64 arrays; each has the shape of its tensor."""
 
-    #: With respect to x, gamma and beta: None where the sublayer has no vjp(x, cotangent) of its own; dgamma and
-    #: dbeta None also where gamma and beta are.
+    #: With respect to x, gamma and beta; None where the sublayer has no vjp(x, cotangent) of its own. dgamma and dbeta
+    #: are also None where gamma and beta are.
     dx: np.ndarray | None
     dgamma: np.ndarray | None
     dbeta: np.ndarray | None
-    #: With respect to what the sublayer returned: g.
+    #: With respect to the sublayer's result: g.
     sublayer: np.ndarray
-    #: With respect to what the sublayer was handed, LN(x): its own vjp.
+    #: With respect to the sublayer's argument LN(x): the sublayer's own vjp.
     normalised: np.ndarray | None
 
 
 @np.errstate(all="ignore")
 def pre_norm(x, sublayer: Part, gamma, beta, *, eps: float) -> np.ndarray:
-    """Return x + sublayer(LN(x)); the sublayer is handed LN(x) rounded to float64."""
+    """Return x + sublayer(LN(x)); the sublayer receives LN(x) rounded to float64."""
     handed = layer_norm(x, gamma, beta, eps=eps, axes=(-1,))
     total = Scaled.of(floats("x", x)) + Scaled.of(returned("sublayer", sublayer, handed, handed.shape))
     return total.to_dd().hi
@@ -58,7 +58,7 @@ def pre_norm(x, sublayer: Part, gamma, beta, *, eps: float) -> np.ndarray:
 def pre_norm_vjp(x, sublayer: Part, gamma, beta, g, *, eps: float) -> PreNormGradients:
     """Return the gradients of sum(y g), g of x's shape.
 
-    With h = sublayer^T g, the cotangent of LN(x): dx = g + LN^T h, and dgamma and dbeta are those of LN at h.
+    With h = sublayer^T g, the cotangent of LN(x): dx = g + LN^T h; dgamma and dbeta are those of LN at h.
     """
     g = floats("g", g, np.shape(x))
     h = nearest(pulled(sublayer, layer_norm(x, gamma, beta, eps=eps, axes=(-1,)), g))

@@ -1,4 +1,4 @@
-"""The callables of the public functions: what they return, checked, and their own vector-Jacobian products."""
+"""The callables of the public functions: their checked results, and their own vector-Jacobian products."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from .arguments import floats
 from .scaled import Scaled
 
-#: A callable on arrays; it may have a method vjp(handed, cotangent) of its own.
+#: A callable on arrays; it may have its own method vjp(handed, cotangent).
 Part = Callable[..., Any]
 
 
 def returned(role: str, part: Part, handed: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Call a part and return its result as float64, exactly.
 
-    Raises ValueError where the part is not callable, or its result is no float array of this shape.
+    Raises ValueError if the part is not callable, or if its result is not a float array of this shape.
     """
     if not callable(part):
         raise ValueError(f"{role} is {part!r}: pass a callable")
@@ -37,7 +37,7 @@ def nearest(value: Scaled | None) -> np.ndarray | None:
 
 
 def added(terms: Sequence[Scaled | None]) -> Scaled | None:
-    """Return the sum of all terms; None where one of them is not known."""
+    """Return the sum of all terms; None if any term is None."""
     known = [term for term in terms if term is not None]
     if len(known) < len(terms):
         return None

@@ -1,9 +1,9 @@
 """The residual connection, exactly: y = activation(shortcut(x) + branch(x)).
 
 branch, shortcut and activation are callables on arrays of x's shape; None stands for the identity. x has any shape and
-is float16, bfloat16, float32 or float64, as is what a part returns; each is taken exactly as given and never written
-to. Results are float64, rounded once from double-double. All functions raise ValueError for a dtype or shape that does
-not fit, what a part returns included.
+is float16, bfloat16, float32 or float64, and so is a part's result; each is taken exactly as given and never written
+to. Results are float64, rounded once from double-double. All functions raise ValueError for an unsuitable dtype or
+shape, also of a part's result.
 
 Sources: He, Zhang, Ren, Sun, "Identity Mappings in Deep Residual Networks" (2016), arXiv:1603.05027, eq. 1 to 5: the
 gradient g + J^T g, J the branch's Jacobian; for the post-activation form and the projection shortcut, the same authors'
@@ -35,8 +35,8 @@ class ResidualGradients:
 
     #: With respect to x; None where a part has no vjp(x, cotangent) of its own.
     dx: np.ndarray | None
-    #: With respect to what each part returned, so what each part's vjp is handed. branch and shortcut: None where
-    #: the activation has no vjp; shortcut and activation: None where there is none.
+    #: With respect to each part's result; each part's vjp receives it. branch and shortcut are None where the
+    #: activation has no vjp; shortcut and activation are None where there is none.
     branch: np.ndarray | None
     shortcut: np.ndarray | None
     activation: np.ndarray | None
@@ -44,7 +44,7 @@ class ResidualGradients:
 
 @np.errstate(all="ignore")
 def residual(x, branch: Part, *, shortcut: Part | None = None, activation: Part | None = None) -> np.ndarray:
-    """Return activation(shortcut(x) + branch(x)); the activation is handed the sum rounded to float64."""
+    """Return activation(shortcut(x) + branch(x)); the activation receives the sum rounded to float64."""
     total = _sum(x, branch, shortcut).to_dd().hi
     return total if activation is None else returned("activation", activation, total, total.shape)
 
@@ -55,8 +55,8 @@ def residual_vjp(
 ) -> ResidualGradients:
     """Return the gradients of sum(y g), g of x's shape.
 
-    With d the cotangent of the sum, g itself without an activation and else the activation's vjp(sum, g):
-    both branch and shortcut are handed d, and dx = shortcut^T d + branch^T d, where no shortcut gives d itself.
+    d is the cotangent of the sum: the activation's vjp(sum, g), or g itself without an activation. branch and
+    shortcut both receive d, and dx = shortcut^T d + branch^T d; without a shortcut the first term is d itself.
     """
     shape = np.shape(x)
     g = floats("g", g, shape)

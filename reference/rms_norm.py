@@ -1,16 +1,16 @@
 """RMSNorm, exactly: y = gamma x / sqrt(mean(x^2) + eps) over trailing axes.
 
 x has any shape; `axes` are its last axes, negative and in order, (-1,) or (-2, -1); gamma has the
-shape of those axes, or is None (ones). No mean is taken out. Each array may be float16, bfloat16,
+shape of those axes, or is None (ones). No mean is subtracted. Each array may be float16, bfloat16,
 float32 or float64, is taken exactly as given and is never written to.
 
 The functions named `*_exact` return double-doubles (DD); those without take the same arguments and
 return float64 arrays, rounded once from them. Nothing overflows or underflows on the way. A NaN makes
-the y of its whole group NaN; an infinity makes its own y NaN and that of every finite value beside it
-zero. Either leaves other groups alone. eps = 0 on a group of zeros is 0/0, NaN. With no groups y is
+y NaN in its whole group. An infinity makes its own y NaN and the y of every finite value of its group
+zero. Both leave other groups alone. eps = 0 on a group of zeros is 0/0, NaN. With no groups y is
 empty and dgamma is zero.
 
-All raise ValueError for a dtype, shape, axes or eps (finite, at least 0) that does not fit.
+All raise ValueError for an unsuitable dtype, shape, axes or eps (finite, at least 0).
 
 Source: Zhang, Sennrich, "Root Mean Square Layer Normalization" (2019), arXiv:1910.07467, eq. 4.
 """

@@ -1,4 +1,4 @@
-"""From results in double-double to float64, rounded once."""
+"""Functions that round double-double results once to float64."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .double_double import DD
 
 P = ParamSpec("P")
 Array: TypeAlias = NDArray[np.float64]
-#: The results of the exact functions, and what is left of them.
+#: The result types of the exact functions.
 _Statistics: TypeAlias = tuple[DD, DD, DD]
 _Gradients: TypeAlias = tuple[DD, "DD | None", "DD | None"]
 _Second: TypeAlias = tuple[DD, "DD | None", DD]
@@ -32,9 +32,9 @@ def rounded(exact: Callable[P, _Gradients]) -> Callable[P, tuple[Array, Array | 
 def rounded(exact: Callable[P, _OfGamma]) -> Callable[P, tuple[Array, Array | None]]: ...
 def rounded(exact: Callable[..., Any]) -> Callable[..., Any]:
     """
-    Return the function that calls ``exact`` and keeps, of each result, the nearest float64.
+    Return a function that calls ``exact`` and rounds each result to the nearest float64.
 
-    ``exact`` returns a DD or a tuple of DDs and Nones; its name ends in ``_exact``, which is dropped.
+    ``exact`` returns a DD or a tuple of DDs and Nones. The new function's name drops the ending ``_exact``.
     """
 
     @functools.wraps(exact)

@@ -1,15 +1,15 @@
 """Normalisation of the rows of a matrix: the mathematics that all normalisations share.
 
 A row is one normalised group: a sample's features (LayerNorm, RMSNorm), a channel's values (BatchNorm),
-some channels of a sample (GroupNorm) or one of them (InstanceNorm). How gamma lies beside it and what
-shares one value of it says the layout. With n the length of a row, mean() along it, and z any array of
-x's shape:
+some channels of a sample (GroupNorm) or one of them (InstanceNorm). The layout says how gamma lies beside
+the row and which values share one element of gamma. With n the length of a row, mean() along it, and z any
+array of x's shape:
 
     mu = mean(x)   var = mean((x - mu)^2)   r = (var + eps)^(-1/2)   xhat = (x - mu) r
     P z = z - mean(z) - xhat mean(z xhat)        (the derivative of x -> xhat is r P, symmetric)
 
-RMSNorm has mu = 0, so that var is the mean square and P z = z - xhat mean(z xhat). Where mean and
-variance are constants (BatchNorm inference) P z = z.
+RMSNorm has mu = 0, so that var is the mean square and P z = z - xhat mean(z xhat). P z = z where mean and
+variance are constants (BatchNorm inference).
 
 Sources: Ba, Kiros, Hinton, "Layer Normalization" (2016), arXiv:1607.06450, eq. 3 and 4; Ioffe,
 Szegedy, "Batch Normalization" (2015), arXiv:1502.03167, algorithm 1 and the gradients after it; Zhang,
@@ -28,7 +28,7 @@ from .scaled import Scaled
 #: The axis along which a row runs.
 ALONG = 1
 
-#: What a gamma, and anything else, that is None stands for: they broadcast.
+#: The values of a gamma, and of anything else, that is None; they broadcast.
 ONE, ZERO = Scaled.of(1.0), Scaled.of(0.0)
 
 
@@ -43,9 +43,9 @@ class Rows:
     scale: Scaled
     #: xhat, shape (rows, n).
     xhat: Scaled
-    #: Whether mean and variance are constants rather than functions of x.
+    #: Whether mean and variance are constants, not functions of x.
     constant: bool
-    #: Whether the mean is taken out.
+    #: Whether the mean is subtracted.
     centred: bool = True
 
 
@@ -136,17 +136,17 @@ def _reciprocal_root(variance: Scaled, eps: float) -> Scaled:
 
 
 def centred(z: Scaled) -> Scaled:
-    """Return z - mean(z), the mean taken out twice.
+    """Return z - mean(z), with the mean subtracted twice.
 
-    The first difference carries the rounding error of the mean, the same all along the row; the
-    second takes it out, so that a mean far above the deviation costs no accuracy.
+    The first difference carries the rounding error of the mean, which is the same all along the row. The
+    second removes it, so that a mean far above the deviation costs no accuracy.
     """
     once = z - z.mean(ALONG)
     return once - once.mean(ALONG)
 
 
 def _project(rows: Rows, z: Scaled) -> tuple[Scaled, Scaled]:
-    """Return P z and mean(z xhat), the latter from z - mean(z) where xhat sums to zero."""
+    """Return P z and mean(z xhat); the mean is computed from z - mean(z) where xhat sums to zero."""
     if rows.constant:
         return z, ZERO
     rest = centred(z) if rows.centred else z

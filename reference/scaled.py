@@ -1,8 +1,8 @@
 """Double-double numbers with an exponent of their own, so that nothing overflows or underflows.
 
-A `Scaled` is (hi + lo) * 2**exponent, element by element, with 1/2 <= |hi| < 1. Any finite float64
-fits, and so does any product, quotient or sum of them: formulas are written as on paper, and the
-range of float64 matters once, on the way out. Scaling by powers of two is exact.
+A `Scaled` is (hi + lo) * 2**exponent, element by element, with 1/2 <= |hi| < 1. It holds any finite
+float64, and any product, quotient or sum of them. Formulas are therefore written as on paper, and the range
+of float64 matters only when a result is converted back. Scaling by powers of two is exact.
 
 Non-finite values behave as in IEEE arithmetic on hi alone.
 """
@@ -17,8 +17,8 @@ import numpy as np
 from . import double_double as dd
 from .double_double import DD
 
-#: Exponents that stand for zero and for infinity or NaN: far outside what any formula here reaches
-#: (float64 spans -1074..1024 and nothing takes a tenth power), yet safe to add and subtract in int32.
+#: Exponents that stand for zero and for infinity or NaN. No formula here comes near them (float64 spans
+#: -1074..1024 and nothing takes a tenth power), and they are safe to add and subtract in int32.
 ZERO_EXPONENT, INFINITE_EXPONENT = -(2**28), 2**28
 
 #: The exponent below which a mantissa in [1/2, 1) denotes a subnormal float64.
@@ -76,7 +76,7 @@ class Scaled:
     def sum(self, axis: int) -> Scaled:
         """Sum along one axis, kept with length 1, on the exponent of the largest addend.
 
-        An addend more than 2**-1074 below the largest is lost: 968 bits under the last one kept.
+        An addend more than 2**-1074 below the largest is lost; that is 968 bits below the last bit kept.
         """
         top = self.exponent.max(axis=axis, keepdims=True, initial=ZERO_EXPONENT)
         addends = self._aligned(top)
@@ -96,11 +96,11 @@ class Scaled:
         return self._moved(lambda array: array.transpose(axes))
 
     def repeat(self, times: int, axis: int) -> Scaled:
-        """Return each element so many times along an axis."""
+        """Return each element repeated `times` times along an axis."""
         return self._moved(lambda array: array.repeat(times, axis))
 
     def to_dd(self) -> DD:
-        """Return (hi, lo): hi the float64 nearest to the value, rounded once, lo what is left over.
+        """Return (hi, lo): hi is the value rounded once to float64, lo the remainder.
 
         Beyond the range of float64 hi is infinite and lo 0. Where hi is subnormal, lo is 0.
         """
@@ -137,8 +137,8 @@ def _normalised(value: DD, exponent: np.ndarray, plain: Callable[[], np.ndarray]
 def _round_to_subnormal(value: Scaled, where: np.ndarray) -> np.ndarray:
     """Round elements below float64's normal range once, to the nearest multiple of 2**-1074.
 
-    hi is rounded already, so rounding it again would go wrong where it then lies halfway between
-    two multiples: there lo decides. Below 2**52 hi and its fraction are exact in units of 2**-1074.
+    hi is rounded already. Rounding it again would go wrong where it lies halfway between two multiples, so
+    there lo decides. Below 2**52 hi and its fraction are exact in units of 2**-1074.
     """
     units = value.exponent[where] - TINIEST
     hi, lo = (np.ldexp(word[where], units) for word in value.mantissa)

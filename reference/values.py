@@ -1,7 +1,7 @@
-"""The two ways in which exact values are held: float64 where the data is narrower, else double-doubles with exponents.
+"""The two kinds of exact values: float64 where the data is narrower, else double-doubles with exponents.
 
-A `Field` is the handful of functions that a computation needs beside + - * and negation, which both kinds of value
-have. `near` gives the float64 nearest to each value, on which error bounds are evaluated.
+A `Field` is the set of functions that a computation needs beside + - * and negation, which both kinds of value
+have. `near` gives the float64 nearest to each value; error bounds are evaluated on those.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .scaled import ZERO_EXPONENT, Scaled
 
 #: float64 array, or Scaled.
 Exact = Any
-#: A rearrangement of an array; where it makes room it fills in the second argument.
+#: A rearrangement of an array; it fills empty places with the second argument.
 Move = Callable[[np.ndarray, Any], np.ndarray]
 
 
@@ -56,7 +56,7 @@ class Plain:
 
     @staticmethod
     def move(value: Exact, move: Move) -> Exact:
-        """The values elsewhere."""
+        """The values, rearranged."""
         return move(value, 0.0)
 
     @staticmethod
@@ -90,17 +90,17 @@ class Precise:
 
     @staticmethod
     def of(array: Any) -> Exact:
-        """Take an array as it is."""
+        """Take an array exactly as it is."""
         return Scaled.of(np.asarray(array).astype(np.float64))
 
     @staticmethod
     def near(value: Exact) -> np.ndarray:
-        """The leading word; infinite beyond float64."""
+        """The leading word; infinite beyond the range of float64."""
         return np.ldexp(value.mantissa.hi, value.exponent)
 
     @staticmethod
     def pair(value: Exact) -> DD:
-        """The value rounded once, and what is left over."""
+        """The value rounded once, and the remainder."""
         return value.to_dd()
 
     @staticmethod
@@ -124,7 +124,7 @@ class Precise:
 
     @staticmethod
     def move(value: Exact, move: Move) -> Exact:
-        """The values elsewhere."""
+        """The values, rearranged."""
         hi, lo = value.mantissa
         return Scaled(DD(move(hi, 0.0), move(lo, 0.0)), move(value.exponent, ZERO_EXPONENT))
 

@@ -1,7 +1,7 @@
 """
-The normative text and what code and text share: pages, records of the operators, parts, conventions, errors.
+The normative text, and what code and text share: pages, records of the operators, parts, conventions, errors.
 
-Names are imported when they are first used (PEP 562): a worker reads the records and no page.
+Names are imported when they are first used (PEP 562): a worker reads the records, but no pages.
 """
 
 from __future__ import annotations

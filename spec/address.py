@@ -1,4 +1,4 @@
-"""Where the pages stand for a reader who has a browser and not the package."""
+"""Web addresses of the pages, for readers without the package."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ PAGES = "https://github.com/normspec/normspec/blob/main/spec/"
 
 
 def address(page: str, anchor: str = "") -> str:
-    """Return the address of a page, by its name without ending, or of the place on it that has this anchor."""
+    """Return the address of a page, named without its ending, or of an anchor on it."""
     return f"{PAGES}{page}.md{f'#{anchor}' if anchor else ''}"

@@ -1,6 +1,6 @@
-"""What stands where: the text of spec/README.md, made from the pages.
+"""The index of the specification: makes the text of spec/README.md from the pages.
 
-`python -m normspec.spec.contents > spec/README.md` writes it anew; a test says when it is out of date.
+`python -m normspec.spec.contents > spec/README.md` rewrites it; a test fails while it is out of date.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .errata import errata
 from .operators import OPERATORS, Groups
 from .reader import Requirement, pages, prefixes, requirements, withdrawn
 
-#: What each page has, in a few words.
+#: The contents of each page, in a few words.
 ABOUT = {
     "notation": "words, levels, ids, how formulas are written, verdicts, formats",
     "accuracy": "the error envelope: every formula and the reason for each factor",
@@ -45,10 +45,10 @@ This page is made from the others: `python -m normspec.spec.contents`.
 
 def subjects() -> Mapping[str, Mapping[str, tuple[Requirement, ...]]]:
     """
-    Return all requirements: by subject, which is the heading of their section, and in it by title.
+    Return all requirements by subject, the heading of their section, and within it by title.
 
-    Sections come in the order of the pages, `The formula` and `The formula in training` as one. What is said under
-    layer_norm's numbers of groups of channels stands under its title.
+    Sections come in the order of the pages; `The formula` and `The formula in training` are one. Requirements of
+    operators that normalise a sample's channels appear under the title of layer_norm's with the same number.
     """
     found: dict[str, dict[str, list[Requirement]]] = {}
     for one in requirements().values():
@@ -58,7 +58,7 @@ def subjects() -> Mapping[str, Mapping[str, tuple[Requirement, ...]]]:
 
 
 def _title(one: Requirement) -> str:
-    """The title, or that of layer_norm's requirement of the same number."""
+    """The title; for an operator that normalises a sample's channels, that of layer_norm's with the same number."""
     record, same = OPERATORS.get(one.page), requirements().get(f"LN-{one.id[3:]}")
     return same.title if same and record and record.groups is Groups.SAMPLE_CHANNELS else one.title
 

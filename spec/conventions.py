@@ -1,8 +1,8 @@
 """
 Conventions: choices in which implementations differ by design.
 
-The first value of each is the normative one and the default. A binding, or the user with
-``--convention KEY=VALUE``, declares another; the target is then checked against exactly that.
+The first value of each is the normative one and the default. A binding, or the user with ``--convention KEY=VALUE``,
+declares another; the target is then checked against exactly that value.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ CONVENTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "variance_algorithm": ("centred", "one-pass", "shifted"),
         # y as x*a + b with a and b folded beforehand, or as gamma * ((x - mean) * r) + beta, which errs less.
         "affine": ("folded", "centred"),
-        # What a 16-bit call rounds to 16 bits: its outputs (H0), the second stage as well (H1), the saved
-        # statistics and the parameter sums as well (H2), every operation (native).
+        # What a 16-bit call rounds to 16 bits: its outputs (H0), also the second stage (H1), also the saved statistics
+        # and the parameter sums (H2), every operation (native).
         "storage": ("H0", "H1", "H2", "native"),
-        # The variance that enters the running one: divided by m, or by m - 1.
+        # The variance that updates the running one: divided by m, or by m - 1.
         "running_variance": ("biased", "bessel"),
         # Whether momentum weighs the new batch statistic or the old running one.
         "momentum": ("new", "old"),
@@ -31,23 +31,23 @@ CONVENTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "single_value": ("beta", "error"),
         # Whether eps is used as given or held in float32.
         "eps_dtype": ("exact", "float32"),
-        # In which arithmetic float64 data is computed.
+        # The arithmetic in which float64 data is computed.
         "float64": ("float64", "float32"),
-        # The dtype of y where 16-bit data meets float32 parameters: that of the data, or theirs.
+        # The dtype of y where 16-bit data meets float32 parameters: the data's, or the parameters'.
         "mixed_dtypes": ("kept", "promoted"),
-        # What stands for the gain: gamma itself, or gamma - 1.
+        # What multiplies the normalised value is the gain: the parameter gamma itself, or 1 + gamma.
         "gain": ("gamma", "one-plus-gamma"),
-        # Where 16-bit results of rms_norm are rounded: once at the end, or before the gain as well.
+        # Where rms_norm rounds to 16 bits: once at the end, or before the gain as well.
         "cast": ("last", "before-gain"),
         # Whether subnormal numbers are kept or become zero.
         "subnormals": ("kept", "flushed"),
     }
 )
 
-#: The normative value of each.
+#: The normative value of each convention.
 NORMATIVE: Mapping[str, str] = MappingProxyType({key: values[0] for key, values in CONVENTIONS.items()})
 
-#: Which operators a convention is about, where that is not all of them.
+#: The operators to which a convention applies, where those are not all.
 _ABOUT: Mapping[str, Callable[[Operator], bool]] = MappingProxyType(
     {
         "variance_algorithm": lambda one: one.normalises and one.centred,
@@ -64,14 +64,15 @@ _ABOUT: Mapping[str, Callable[[Operator], bool]] = MappingProxyType(
 
 
 def operators_about(key: str) -> tuple[str, ...]:
-    """The operators that a convention is about: in the others it has no meaning."""
+    """The operators to which a convention applies; in the others it has no meaning."""
     return tuple(name for name, one in OPERATORS.items() if key not in _ABOUT or _ABOUT[key](one))
 
 
 def ensure_about(declared: Iterable[str], operators: Iterable[str], whose: str) -> None:
     """
-    Raise UnknownConvention unless each of these conventions is about one of these operators; ``whose`` they are stands
-    in the message.
+    Raise UnknownConvention unless each of these conventions applies to one of these operators.
+
+    ``whose`` says in the message whose conventions they are.
     """
     there = tuple(dict.fromkeys(operators))
     for key in declared:
@@ -84,7 +85,7 @@ def ensure_about(declared: Iterable[str], operators: Iterable[str], whose: str) 
 
 def validate(declared: Mapping[str, str]) -> dict[str, str]:
     """
-    The declared conventions, each of them known, in a new dict.
+    The declared conventions in a new dict, checked to be known.
 
     Raises UnknownConvention on a name or a value that does not exist.
     """
@@ -100,7 +101,7 @@ def parse_conventions(texts: Iterable[str]) -> dict[str, str]:
     """
     Conventions written as ``KEY=VALUE``.
 
-    Raises UnknownConvention where the text has another form, names what does not exist, or contradicts an
+    Raises UnknownConvention if the text has another form, names an unknown convention or value, or contradicts an
     earlier one.
     """
     parsed: dict[str, str] = {}

@@ -1,6 +1,6 @@
-"""Read the errata off their page.
+"""Reads the errata from their page.
 
-An erratum is an anchor, a third-level heading and three paragraphs, parted by blank lines:
+An erratum is an anchor, a third-level heading and three paragraphs, separated by blank lines:
 
     <a id="ERR-2"></a>
 
@@ -27,14 +27,14 @@ from .reader import Section, pages, prefixes, sections
 PAGE = "errata"
 HEADING = re.compile(r"### (?P<id>ERR-[1-9][0-9]*): (?P<title>\S.*)")
 MARKS = ("*Printed:*", "*Correct:*", "*Counter-example:*")
-#: A link by reference, [LN-F3], and where the foot of the page says that it leads.
+#: A reference link, [LN-F3], and its target, which the foot of the page gives.
 REFERENCE = re.compile(r"\[([A-Z]+-[A-Z]?\d+)\](?!:)")
 TARGET = re.compile(r"\[[A-Z]+-[A-Z]?\d+\]: \S+")
 
 
 @dataclass(frozen=True)
 class Erratum:
-    """Something that is printed about these operators and is wrong."""
+    """A printed statement about these operators that is wrong."""
 
     #: "ERR-2".
     id: str
@@ -48,7 +48,7 @@ class Erratum:
 
 @cache
 def errata() -> Mapping[str, Erratum]:
-    """Return every erratum by its id, in page order; MalformedPage where the page breaks the format."""
+    """Return every erratum by its id, in page order; MalformedPage if the page breaks the format."""
     found = (_erratum(section) for section in sections(pages()[PAGE]))
     return MappingProxyType({one.id: one for one in found})
 

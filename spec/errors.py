@@ -1,4 +1,4 @@
-"""What can go wrong with a target: what its author or the caller must mend, and how a call of it can end."""
+"""Errors of a target: those that its author or the caller must correct, and the ways in which a call can end."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class NormspecError(Exception):
-    """The request cannot be carried out as it stands; the message is one line and says what to do."""
+    """The request cannot be carried out as it is; the message is one line and says what to do."""
 
 
 class UnknownTarget(NormspecError):
@@ -49,7 +49,7 @@ class UnknownTarget(NormspecError):
 
 
 class UnknownOperator(NormspecError):
-    """The operator is not one that can be checked, or cannot be told from the target's name."""
+    """The operator is not one that can be checked, or does not follow from the target's name."""
 
 
 class UnknownDtype(NormspecError):
@@ -57,7 +57,7 @@ class UnknownDtype(NormspecError):
 
 
 class UnknownFramework(NormspecError):
-    """The framework is not one that has a bridge, or cannot be told from what the target imports."""
+    """The framework is not one that has a bridge, or does not follow from the target's imports."""
 
 
 class UnknownMode(NormspecError):
@@ -77,7 +77,7 @@ class NotImportable(NormspecError):
 
 
 class NoSuchName(NormspecError):
-    """The module was imported and holds nothing of that name."""
+    """The module was imported, but has nothing with that name."""
 
 
 class WrongSignature(NormspecError):
@@ -89,11 +89,11 @@ class WrongEntry(NormspecError):
 
 
 class WrongDeclaration(NormspecError):
-    """--parameters, --layout or --fixed says of a layer or function what cannot be, or cannot be read."""
+    """--parameters, --layout or --fixed says something about a layer or function that is impossible or unreadable."""
 
 
 class BadSibling(NormspecError):
-    """What stands beside a function to describe it, NAME_accepts or NAME_expected, is not what it has to be."""
+    """An object next to a function that describes it, NAME_accepts or NAME_expected, has the wrong form."""
 
 
 class FrameworkMissing(NormspecError):
@@ -114,7 +114,7 @@ class Where:
 
     file: str
     line: int
-    #: What stands there; empty where the file cannot be read.
+    #: The text of the line; empty where the file cannot be read.
     source: str = ""
 
     def __str__(self) -> str:
@@ -134,20 +134,20 @@ class TargetRaised(Exception):
         where: Where | None = None,
     ) -> None:
         super().__init__(original, stage)
-        #: What the target raised; None where it did so in another process.
+        #: The exception that the target raised; None if it did so in another process.
         self.original = original
-        #: What was being done: "call", "vjp", "jvp", "vjp_vjp" or "read".
+        #: The stage in which it raised: "call", "vjp", "jvp", "vjp_vjp" or "read".
         self.stage = stage
-        #: What it raised, in one line.
+        #: The exception in one line.
         self.words = words or (one_line(original) if original is not None else "an exception")
-        #: Whether it is what a part raised that is there to raise, or carries that.
+        #: Whether it is, or was raised from, the exception of a part whose task is to raise.
         self.by_a_part = carries_a_part_error(original) if by_a_part is None else by_a_part
-        #: The innermost line in the user's own file; None where it was raised outside of any.
+        #: The innermost line in the user's own file; None if there is none.
         self.where = where
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether it says that no memory was left."""
+        """Whether it says that memory ran out."""
         if isinstance(self.original, MemoryError):
             return True
         return any(words in self.words for words in _NO_MEMORY)
@@ -156,16 +156,16 @@ class TargetRaised(Exception):
         return self.words
 
 
-#: How frameworks say that an allocation failed, where they do not raise MemoryError.
+#: How frameworks report a failed allocation if they do not raise MemoryError.
 _NO_MEMORY = ("allocate memory", "out of memory", "OutOfMemory", "RESOURCE_EXHAUSTED", "ResourceExhausted", "bad_alloc")
 
 
 class TargetLost(Exception):
-    """The target ended its process, was stopped at a limit, or ran out of memory: nothing is known of the call."""
+    """The target ended its process, was stopped at a limit, or ran out of memory: the call has no known outcome."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        #: What became of it, in one line that follows "the target".
+        #: What happened to it, in one line that follows "the target".
         self.reason = reason
 
     def __str__(self) -> str:
@@ -173,11 +173,11 @@ class TargetLost(Exception):
 
 
 class BadOutput(Exception):
-    """The target returned something that is not what its signature promises."""
+    """The target's result is not what its signature promises."""
 
     def __init__(self, message: str, kind: str = "type") -> None:
         super().__init__(message)
-        #: What was received, in one line.
+        #: The result, described in one line.
         self.message = message
         #: "type" (no tensor of the framework, wrong arity), "dtype" (no float dtype of the four), "shape"
         #: or "gradient" (a gradient that is missing).
@@ -188,7 +188,7 @@ class BadOutput(Exception):
 
 
 class MissingGradient(BadOutput):
-    """A derivative was asked for and nothing came, although the framework can differentiate."""
+    """A requested derivative is missing, although the framework can differentiate."""
 
     def __init__(self, message: str, missing: tuple[str, ...]) -> None:
         super().__init__(message, "gradient")
@@ -197,11 +197,11 @@ class MissingGradient(BadOutput):
 
 
 class PartRaised(Exception):
-    """What a part raises that is there to raise: the target has to let it pass."""
+    """Raised by a part whose task is to raise; the target has to let it pass."""
 
 
 def part_error(number: float) -> PartRaised:
-    """A PartRaised that is an error of one of five built-in kinds too, since code may catch some of them."""
+    """A PartRaised that is also an error of one of five built-in kinds, because code may catch some of them."""
     kind = (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError)[int(number)]
     raised = type("PartRaised", (PartRaised, kind), {})
     return raised(f"this part is there to raise (a {kind.__name__}): what calls it has to let that pass")
@@ -220,12 +220,12 @@ def carries_a_part_error(error: BaseException | None) -> bool:
 
 class Unsupported(Exception):
     """
-    The target lacks what was asked of it, which is no violation.
+    The target lacks what a call asks for, which is no violation.
 
-    A function of a user's raises it, as ``normspec.Unsupported("eps has to be above 0")``, to decline a call.
+    A user's function raises it, as ``normspec.Unsupported("eps has to be above 0")``, to decline a call.
     """
 
-    #: What is lacking, in one line.
+    #: What it lacks, in one line.
     reason = "declined without a reason"
 
     def __init__(self, reason: object = "") -> None:
@@ -237,11 +237,11 @@ class Unsupported(Exception):
 
 
 class TakesNoPart(Unsupported):
-    """The target takes no part in one of its optional roles; what does without that is there all the same."""
+    """The target takes no part in one of its optional roles; calls without that part are still judged."""
 
 
 class CannotVary(Unsupported):
-    """A layer has this setting, size or parameter of its own: no call can choose another, and nothing is refused."""
+    """A layer fixes this setting, size or parameter: a call cannot choose another, so nothing is refused."""
 
 
 #: Exceptions that a call of a target can end in.
@@ -252,7 +252,7 @@ def one_line(error: BaseException) -> str:
     """
     ``Type: message`` of an exception, cut to its first line.
 
-    An exception is an object of the target: its ``__str__`` may itself raise, and then the type alone is told.
+    An exception is an object of the target: its ``__str__`` may itself raise; then only the type is named.
     """
     name = type(error).__name__
     try:
@@ -265,7 +265,7 @@ def one_line(error: BaseException) -> str:
 
 
 def choices(given: object, known: Iterable[str]) -> str:
-    """``; did you mean 'numpy'? (one of: numpy, torch)``: the end of a message about a name that does not exist."""
+    """The end of a message about an unknown name: ``; did you mean 'numpy'? (one of: numpy, torch)``."""
     names = list(known)
     words = str(given)
     near = difflib.get_close_matches(words, names, n=1) or difflib.get_close_matches(words.lower(), names, n=1)

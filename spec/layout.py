@@ -1,4 +1,4 @@
-"""How the values of x lie in groups: x as a matrix with one group a row, and gamma beside it."""
+"""How the values of x form groups: x as a matrix with one group per row, and gamma beside it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .operators import OPERATORS, Groups
 
 
 class _Array(Protocol):
-    """What a layout moves: NumPy's arrays, and the reference's own numbers."""
+    """Anything a layout can rearrange: NumPy's arrays, and the reference's own numbers."""
 
     def reshape(self, *shape: int) -> Any: ...
 
@@ -29,39 +29,39 @@ A = TypeVar("A", bound=_Array)
 @dataclass(frozen=True)
 class Layout:
     """
-    The groups of one x: a matrix of so many of them, and where gamma stands in it.
+    The groups of one x, as the rows of a matrix, and the position of gamma in it.
 
-    Flattened, x is (repeats, parameters, positions): gamma has one value for each parameter, and every repeat and
-    position of it shares that. A group is a stretch of the same flattened values.
+    Flattened, x is (repeats, parameters, positions): gamma has one value for each parameter, and all repeats and
+    positions of a parameter share it. A group is a stretch of the same flattened values.
     """
 
     #: x's shape.
     shape: tuple[int, ...]
-    #: The axes of x along which gamma repeats, those that gamma and beta have, and those behind them.
+    #: The axes of x: those along which gamma repeats, those of gamma and beta, and those after them.
     before: tuple[int, ...]
     parameter: tuple[int, ...]
     after: tuple[int, ...]
-    #: The number of groups, and of the values in each.
+    #: The number of groups, and of values in each.
     count: int
     size: int
 
     @classmethod
     def trailing(cls, shape: tuple[int, ...], count: int) -> Layout:
-        """Groups that span the last axes, so many, with a gamma of their shape."""
+        """`count` groups that span the last axes; gamma has the shape of these axes."""
         split = len(shape) - count
         axes = tuple(range(len(shape)))
         return cls(shape, axes[:split], axes[split:], (), math.prod(shape[:split]), math.prod(shape[split:]))
 
     @classmethod
     def channels(cls, shape: tuple[int, ...], channel_axis: int) -> Layout:
-        """Groups that are the channels along an axis, with one gamma each."""
+        """Each channel along an axis is a group, with one value of gamma."""
         channel = channel_axis % len(shape)
         rest = tuple(axis for axis in range(len(shape)) if axis != channel)
         return cls(shape, (), (channel,), rest, shape[channel], math.prod(shape[axis] for axis in rest))
 
     @classmethod
     def of_samples(cls, shape: tuple[int, ...], channel_axis: int, groups: int) -> Layout:
-        """So many groups of consecutive channels in each sample, samples along axis 0, with one gamma a channel."""
+        """`groups` groups of consecutive channels per sample, samples along axis 0; gamma has one value per channel."""
         channel = channel_axis % len(shape)
         rest = tuple(axis for axis in range(1, len(shape)) if axis != channel)
         size = shape[channel] // groups * math.prod(shape[axis] for axis in rest)
@@ -69,7 +69,7 @@ class Layout:
 
     @classmethod
     def of(cls, operator: str, shape: tuple[int, ...], settings: Mapping[str, Any]) -> Layout:
-        """The layout of an operator's call, by its record."""
+        """The layout of an operator's call, from the operator's record."""
         groups = OPERATORS[operator].groups
         if groups is Groups.CHANNEL:
             return cls.channels(shape, settings["channel_axis"])
@@ -85,7 +85,7 @@ class Layout:
 
     @cached_property
     def repeats(self) -> int:
-        """How often gamma as a whole repeats."""
+        """How often the whole of gamma repeats."""
         return math.prod(self._sizes(self.before))
 
     @cached_property
@@ -95,7 +95,7 @@ class Layout:
 
     @cached_property
     def blocks(self) -> int:
-        """How many groups gamma is divided among: 1 where each has all of it, each with a part of its own else."""
+        """Among how many groups gamma is divided: 1 where each group has all of it; otherwise each has a part."""
         return self.count // max(self.repeats, 1)
 
     @cached_property
@@ -105,7 +105,7 @@ class Layout:
 
     @cached_property
     def positions(self) -> int:
-        """How many values of x, one behind the other in a group, share one value of gamma."""
+        """How many consecutive values of a group share one value of gamma."""
         return math.prod(self._sizes(self.after))
 
     @property
@@ -115,29 +115,29 @@ class Layout:
 
     @property
     def along_rows(self) -> bool:
-        """Whether every group has all of gamma, one value of x for each."""
+        """Whether every group has all of gamma, and one value of x for each value of gamma."""
         return self.size == self.parameters and not self.after
 
     @property
     def along_columns(self) -> bool:
-        """Whether every group has one value of gamma, and no other group has the same."""
+        """Whether every group has one value of gamma that no other group has."""
         return self.count == self.parameters and not self.before
 
     def rows(self, values: A) -> A:
-        """An array of x's shape as a matrix with one group a row."""
+        """An array of x's shape as a matrix with one group per row."""
         if self.moves:
             values = values.transpose(*self._order)
         return values.reshape(self.count, self.size)
 
     def back(self, rows: A) -> A:
-        """Such a matrix in x's shape."""
+        """A matrix of `rows` in x's shape."""
         if not self.moves:
             return rows.reshape(*self.shape)
         order = self._order
         return rows.reshape(*self._sizes(order)).transpose(*(order.index(axis) for axis in range(len(order))))
 
     def parameter_rows(self, values: A) -> A:
-        """An array of gamma's shape beside the matrix of x: one row, one column, or a matrix as large."""
+        """An array of gamma's shape, to go beside the matrix of x: one row, one column, or a matrix of that size."""
         if self.along_rows:
             return values.reshape(1, self.size)
         if self.along_columns:
@@ -150,18 +150,18 @@ class Layout:
         return rows.reshape(self.repeats, self.parameters, self.positions)
 
     def total(self, rows: A) -> A:
-        """The sum over all that shares a parameter, one value a parameter: what a gradient of gamma is."""
+        """The sum over all values that share a parameter, one value per parameter; gamma's gradient is such a sum."""
         terms = self.stretches(rows)
         if self.positions != 1:
             terms = terms.sum(2)
         return terms.reshape(self.repeats, self.parameters).sum(0).reshape(self.parameters)
 
     def parameter_back(self, values: A) -> A:
-        """One value a parameter in gamma's shape."""
+        """One value per parameter, in gamma's shape."""
         return values.reshape(*self.parameter_shape)
 
     def spread(self, values: A) -> A:
-        """An array of gamma's shape, which then broadcasts against x."""
+        """An array of gamma's shape, reshaped to broadcast against x."""
         return values.reshape(*(size if axis in self.parameter else 1 for axis, size in enumerate(self.shape)))
 
     @cached_property
@@ -170,7 +170,7 @@ class Layout:
 
     @cached_property
     def moves(self) -> bool:
-        """Whether the axes of a group do not stand last in x, or not in their order."""
+        """Whether the axes of a group are not the last ones of x, or not in order."""
         return self._order != tuple(range(len(self.shape)))
 
     def _sizes(self, axes: tuple[int, ...]) -> tuple[int, ...]:

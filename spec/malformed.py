@@ -1,4 +1,4 @@
-"""What can be wrong with a page, one class each; every message names the page and the line."""
+"""The errors of a page, one class each; every message names the page and the line."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class MalformedHeading(MalformedPage):
 
 
 class DuplicateRequirement(MalformedPage):
-    """An id is given to a second requirement."""
+    """Two requirements have the same id."""
 
 
 class ForeignRequirement(MalformedPage):
-    """A requirement stands on a page other than the one its id belongs to."""
+    """A requirement is on a page to which its id does not belong."""
 
 
 class MissingAnchor(MalformedPage):
@@ -54,11 +54,11 @@ class MalformedErrata(MalformedPage):
 
 
 class MisplacedText(MalformedPage):
-    """Text stands inside a requirement where its format has no place for it."""
+    """There is text inside a requirement where the format allows none."""
 
 
 class UnknownRequirement(LookupError):
-    """No page has a requirement with the id asked for."""
+    """No page has a requirement with this id."""
 
     def __init__(self, id: str) -> None:
         super().__init__(f"no requirement has the id {id!r}")

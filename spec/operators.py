@@ -1,7 +1,7 @@
-"""The operators: one record each, which says how it is called, what it returns and how its values lie in groups.
+"""The operators, one record each: how it is called, what it returns and how its values form groups.
 
-The page of an operator is spec/<name>.md, and of those that are handed parts the formula stands in reference/<name>.py.
-A record from elsewhere (`enter`) brings both along.
+The page of an operator is spec/<name>.md; the formula of a composed operator is in reference/<name>.py.
+A record from elsewhere (`enter`) brings both with it.
 """
 
 from __future__ import annotations
@@ -14,97 +14,97 @@ from typing import Any
 
 
 class Groups(enum.Enum):
-    """Which values an operator normalises together, or could."""
+    """The values that an operator normalises together, or could."""
 
-    #: Those that differ in the trailing axes that the setting ``axes`` names.
+    #: Values that differ only in the trailing axes that the setting ``axes`` names.
     TRAILING = "trailing axes"
-    #: Those of one channel.
+    #: Values of one channel.
     CHANNEL = "channel"
-    #: Those of consecutive channels of one sample, the samples along axis 0.
+    #: Values of consecutive channels of one sample; samples lie along axis 0.
     SAMPLE_CHANNELS = "channels of a sample"
-    #: Those that differ in the last axis.
+    #: Values that differ only in the last axis.
     LAST = "last axis"
 
 
 @dataclass(frozen=True)
 class Operator:
-    """What code and text share of one operator; its formulas stand on the page of its name."""
+    """What code and text share about one operator; its formulas are on the page of its name."""
 
     name: str
-    #: How the ids of its requirements begin.
+    #: The prefix of its requirements' ids.
     prefix: str
     #: The positional arguments of the canonical call: tensors, and parts under the names of their roles.
     arguments: tuple[str, ...]
     groups: Groups
     #: The keyword arguments that are always given.
     settings: tuple[str, ...] = ()
-    #: The roles of its parts, in the order in which a call hands them over.
+    #: The roles of its parts, in call order.
     roles: tuple[str, ...] = ()
     #: The results; one is returned bare, several as a tuple.
     outputs: tuple[str, ...] = ("y",)
-    #: The arguments that have a gradient, in the order of a written-out vjp's results.
+    #: The arguments that have a gradient, in the order in which a written-out vjp returns these.
     differentiable: tuple[str, ...] = ("x", "gamma", "beta")
-    #: Whether it takes the mean out before it divides.
+    #: Whether it subtracts the mean before it divides.
     centred: bool = True
-    #: Of a block: whether it normalises what its sublayer is handed, or the sum with what that returns.
+    #: For a block: whether it normalises its sublayer's input, or the sum with the sublayer's result.
     normalises_handed: bool = False
     normalises_sum: bool = False
-    #: Of an operator from elsewhere: the file that enters it, which other processes have to load too, the text of its
-    #: page, and y as a function of numbers that carry their error bounds (reference/bounded.py).
+    #: For an operator from elsewhere: the file that enters it, which other processes load too; the text of its page;
+    #: and y as a function of numbers that carry their error bounds (reference/bounded.py).
     file: str = ""
     page: str = ""
     formula: Callable[..., Any] | None = None
 
     @property
     def optional(self) -> tuple[str, ...]:
-        """The roles whose parts are keyword arguments: a function may lack them, and the default is None."""
+        """The roles whose parts are keyword arguments with the default None; a function may lack them."""
         return tuple(role for role in self.roles if role not in self.arguments)
 
     @property
     def signature(self) -> str:
-        """The canonical call, as it is shown to the author of a function that cannot be called so."""
+        """The canonical call, as shown to the author of a function that cannot be called in this way."""
         keywords = (*self.settings, *(f"{role}=None" for role in self.optional))
         return f"{self.name}({', '.join((*self.arguments, *(('*', *keywords) if keywords else ())))})"
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The tensors that it is given beside x."""
+        """The tensor arguments other than x."""
         return tuple(name for name in self.arguments if name != "x" and name not in self.roles)
 
     @property
     def has_channels(self) -> bool:
-        """Whether a call names an axis of channels, each with a gamma of its own."""
+        """Whether a call names an axis of channels, each with its own value of gamma."""
         return "channel_axis" in self.settings
 
     @property
     def channels_alone(self) -> bool:
-        """Whether every group is values of one channel; one value a group is then a case of its own (BN-E1, IN-E1)."""
+        """Whether each group has values of one channel only; groups of one value are then special (BN-E1, IN-E1)."""
         return self.has_channels and "groups" not in self.settings
 
     @property
     def composed(self) -> bool:
-        """Whether it is handed parts."""
+        """Whether it takes parts."""
         return bool(self.roles)
 
     @property
     def has_gates(self) -> bool:
-        """Whether a part's logits say how much of each path there is."""
+        """Whether logits from a part decide how much of each path is used."""
         return "gate" in self.roles
 
     @property
     def has_branches(self) -> bool:
-        """Whether it is handed a list of parts."""
+        """Whether it takes a list of parts."""
         return "branches" in self.roles
 
     @property
     def second(self) -> tuple[str, ...]:
-        """What a written-out vjp_vjp returns; no gradient depends on a beta that is added last."""
+        """The results of a written-out vjp_vjp; no gradient depends on a beta that is added last."""
         kept = self.differentiable if self.composed else tuple(n for n in self.differentiable if n != "beta")
         return (*kept, "g")
 
     @property
     def normalises(self) -> bool:
-        """Whether it divides by the root of a variance or of a mean square, to which eps is added."""
+        """Whether it divides by the root of a variance or of a mean square, plus eps."""
         return "eps" in self.settings
 
     @property
@@ -119,7 +119,7 @@ class Operator:
 
     @property
     def statistics(self) -> tuple[str, ...]:
-        """The running statistics that it is given, and returns anew."""
+        """The running statistics that it takes, and returns updated."""
         return tuple(name for name in self.arguments if name.startswith("running_"))
 
 
@@ -181,16 +181,16 @@ _records: dict[str, Operator] = {
 #: Every operator by its name, in the order of the pages.
 OPERATORS: Mapping[str, Operator] = MappingProxyType(_records)
 
-#: The names of those that are handed parts.
+#: The names of the operators that take parts.
 COMPOSED: tuple[str, ...] = tuple(name for name, one in OPERATORS.items() if one.composed)
 
 
 def enter(record: Operator) -> None:
     """
-    Enter an operator from elsewhere: it is one like any other from here on.
+    Enter an operator from elsewhere; from then on it is like any other.
 
-    Its checks, cases, faults and sound variants are entered by the same file. Raises ValueError where another operator
-    has its name, or the prefix of its ids.
+    The same file enters its checks, cases, faults and sound variants. Raises ValueError if another operator has its
+    name or the prefix of its ids.
     """
     for other in OPERATORS.values():
         again = (other.name, other.file) == (record.name, record.file)  # its file was loaded twice
@@ -200,5 +200,5 @@ def enter(record: Operator) -> None:
 
 
 def files_of(operators: Iterable[str]) -> tuple[str, ...]:
-    """The files from elsewhere that enter some of these operators."""
+    """The outside files that enter some of these operators."""
     return tuple(dict.fromkeys(OPERATORS[name].file for name in operators if OPERATORS[name].file))

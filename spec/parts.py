@@ -1,8 +1,8 @@
 """
-Parts: the callables that a composed operator is handed, described without any framework.
+Parts: the callables that a composed operator takes, described without any framework.
 
-A part is a value. Each framework's bridge makes a callable of it that closes over tensors of that framework, and
-the reference knows its exact value and Jacobian, so that a target and the truth about it are handed the same thing.
+A part is a value. Each framework's bridge turns it into a callable that closes over the framework's tensors, and the
+reference knows its exact value and Jacobian. Target and reference therefore work with the same part.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from .errors import choices
 
 #: The kinds of part, and what each returns for an input x of shape (..., n).
-#: A leaf is a tensor that the part closes over; gradients are taken with respect to leaves as to any input.
+#: A leaf is a tensor that the part closes over; gradients are taken with respect to leaves, as for any input.
 KINDS: Mapping[str, str] = {
     # Plain functions of x.
     "identity": "x itself, the same object",
@@ -35,7 +35,7 @@ KINDS: Mapping[str, str] = {
     "causal": "the same with x[..., t + (j - 2) * number, :]: it reads no later position",
     "cascade": "the inner parts one after the other, the first first",
     "dropout": "inner(x) * mask; leaf mask, 0 or 1 / (1 - p), of x's shape and without gradient",
-    # Parts that behave in some way; the value is that of the inner part unless it says otherwise.
+    # Parts with a behaviour; the value is that of the inner part unless stated otherwise.
     "counted": "inner(x) times the number of times it has been called in this evaluation: a state",
     "buffered": "inner(x), written into one buffer that the part owns and every call returns",
     "misshapen": "inner(x) without its last feature, which cannot be broadcast to x's shape",
@@ -52,15 +52,15 @@ KINDS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Part:
-    """One callable that an operator is handed."""
+    """One callable that an operator takes."""
 
     #: One of KINDS.
     kind: str
-    #: The names of the inputs that it closes over, such as "branch.w", in the order that its kind says.
+    #: The names of the inputs that it closes over, such as "branch.w", in the order of its kind.
     leaves: tuple[str, ...] = ()
-    #: The number that its kind speaks of.
+    #: The number in the description of its kind.
     number: float = 0.0
-    #: The parts that it is made of.
+    #: The parts inside it.
     inner: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Part:
             raise ValueError(f"no part is of the kind {self.kind!r}{choices(self.kind, KINDS)}")
 
     def __str__(self) -> str:
-        """The function that it is, as a formula: ``x @ branch.w``."""
+        """Its function as a formula: ``x @ branch.w``."""
         inner = [str(part) for part in self.inner]
         leaf = self.leaves[0] if self.leaves else ""
         first = inner[0] if inner else "x"
@@ -99,23 +99,23 @@ class Part:
 
     @property
     def offsets(self) -> tuple[int, int, int]:
-        """Where a convolution reads x for each tap, in positions after that of its result."""
+        """The positions at which each tap of a convolution reads x, relative to the position of the result."""
         dilation = int(self.number)
         return (-2 * dilation, -dilation, 0) if self.kind == "causal" else (-dilation, 0, dilation)
 
     @property
     def constant(self) -> bool:
-        """Whether what it returns has nothing to do with what it is handed."""
+        """Whether its result does not depend on its argument."""
         if self.kind in ("leaf", "zero"):
             return True
         return any(part.constant for part in self.inner)
 
     def all_leaves(self) -> Iterator[str]:
-        """The names of all leaves, those of inner parts included."""
+        """The names of all leaves, including those of inner parts."""
         yield from self.leaves
         for part in self.inner:
             yield from part.all_leaves()
 
 
-#: What an operator is handed for its roles: one part, none, or for "branches" several.
+#: The parts of a call by role: one part, None, or several for "branches".
 Parts = typing.Mapping[str, typing.Union[Part, typing.Tuple[Part, ...], None]]

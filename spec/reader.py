@@ -1,6 +1,6 @@
-"""Read the requirements off the normative pages.
+"""Reads the requirements from the normative pages.
 
-A requirement is an anchor, a third-level heading and the paragraphs under it, in this order, parted by blank lines:
+A requirement is an anchor, a third-level heading and the paragraphs under it, in this order, separated by blank lines:
 
     <a id="LN-F3"></a>                                  (by which it is linked, whatever becomes of its title)
 
@@ -17,8 +17,7 @@ A requirement is an anchor, a third-level heading and the paragraphs under it, i
 
     *Errata:* [ERR-1](errata.md#ERR-1)                  (those that cite it)
 
-It is about what the second-level heading above it says. Anything else under it is an error that names the page and the
-line.
+Its subject is the second-level heading above it. Anything else under it is an error that names the page and the line.
 """
 
 from __future__ import annotations
@@ -51,15 +50,15 @@ from .operators import OPERATORS
 from .typeset import plain
 
 HEADING = re.compile(r"### (?P<id>(?P<prefix>[A-Z]{2})-[A-Z][1-9][0-9]*) \((?P<level>MUST|SHOULD)\): (?P<title>\S.*)")
-#: A mark that ends a sentence in the middle of a paragraph.
+#: The end of a sentence inside a paragraph.
 SENTENCE_END = re.compile(r"[.!?] +(?=[A-Z`*])")
-#: What begins a paragraph; GitHub renders it as part of the one above unless a blank line parts them.
+#: The beginning of a paragraph. GitHub joins it to the paragraph above unless there is a blank line between them.
 MARK = re.compile(r"\*[A-Z][a-z]+:\*|```")
-#: A link in the text, of which a reader without the page sees the words alone.
+#: A link in the text; a reader without the page sees only its words.
 LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\)")
 LINKS = re.compile(r"<https://[^<>\s]+>(, <https://[^<>\s]+>)*")
 ERRATA = re.compile(r"ERR-\d+(, ERR-\d+)*")
-#: What makes a place on a page one that can be linked.
+#: An anchor, to which one can link.
 ANCHOR = re.compile(r'<a id="([^"]+)"></a>')
 
 
@@ -82,22 +81,22 @@ class Requirement:
     title: str
     #: What is required, in one sentence.
     sentence: str
-    #: The same as a formula, in the plain notation where the page has it typeset; "" where there is none.
+    #: The same as a formula, in plain notation even where the page has it typeset; "" where there is none.
     formula: str
     #: Why it is required.
     reason: str
-    #: Name of the page that it stands on, without its ending.
+    #: The name of its page, without the ending.
     page: str
-    #: Links to where an implementation went wrong on it, or to where it was fixed.
+    #: Links to where an implementation violated it, or was fixed.
     sources: tuple[str, ...] = ()
-    #: What it is about: the heading of the section that it stands in, "Running statistics"; "" where there is none.
+    #: Its subject: the heading of its section, such as "Running statistics"; "" where there is none.
     subject: str = ""
-    #: The ids of the errata that cite it: what is printed in its place, and is wrong.
+    #: The ids of the errata that cite it: printed statements that contradict it and are wrong.
     errata: tuple[str, ...] = ()
 
 
 def prefixes() -> dict[str, str]:
-    """Return every page in reading order, with the prefix of the ids that stand on it ("" where none do)."""
+    """Return every page in reading order, with the prefix of its ids ("" where it has none)."""
     general = {"notation": "", "accuracy": "", "conventions": "", "common": "CM"}
     return {**general, **{name: one.prefix for name, one in OPERATORS.items()}, "errata": ""}
 
@@ -117,7 +116,7 @@ def _pages(operators: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def requirements() -> Mapping[str, Requirement]:
-    """Return every requirement by its id, in page order; MalformedPage where a page breaks the format."""
+    """Return every requirement by its id, in page order; MalformedPage if a page breaks the format."""
     return _requirements(tuple(OPERATORS))
 
 
@@ -128,13 +127,13 @@ def _requirements(operators: tuple[str, ...]) -> Mapping[str, Requirement]:
 
 @cache
 def withdrawn() -> Mapping[str, tuple[str, ...]]:
-    """Return the ids that are no longer in force, each with those that say now what it said."""
+    """Return the ids that are no longer in force, each with the ids that replace it."""
     rows = re.findall(r"^\| ([A-Z]{2}-[A-Z][0-9]+) \| ([A-Z0-9, -]+) \|$", pages()["notation"], re.M)
     return MappingProxyType({id: tuple(successors.split(", ")) for id, successors in rows})
 
 
 def requirement(id: str) -> Requirement:
-    """Return the requirement with this id; UnknownRequirement where there is none."""
+    """Return the requirement with this id; raise UnknownRequirement if there is none."""
     try:
         return requirements()[id]
     except KeyError:
@@ -173,16 +172,16 @@ def read(texts: Mapping[str, str]) -> Mapping[str, Requirement]:
 
 @dataclass
 class Section:
-    """A third-level heading with what belongs to it."""
+    """A third-level heading and the text that belongs to it."""
 
-    #: The heading's, counted from 1.
+    #: The line of the heading, counted from 1.
     line: int
     heading: str
     #: The second-level heading above, without its mark.
     subject: str
     #: The id of the anchor above the heading; "" where there is none.
     anchor: str
-    #: The lines below the heading, as far as the next heading or its anchor.
+    #: The lines below the heading, up to the next heading or its anchor.
     body: list[str]
 
 
@@ -204,10 +203,10 @@ def sections(text: str) -> Iterator[Section]:
 
 @dataclass
 class _Body:
-    """The lines under one requirement's heading, consumed from the top."""
+    """The lines under one requirement's heading; they are consumed from the top."""
 
     page: str
-    #: Line of the heading; body[0] stands on the line after it.
+    #: The line of the heading; body[0] is the next line.
     line: int
     body: list[str]
     position: int = 0
@@ -235,7 +234,7 @@ class _Body:
             self.position += 1
 
     def paragraph(self, mark: str = "") -> str:
-        """Take the paragraph that begins with the mark, up to a blank line, less the mark and the links."""
+        """Take the paragraph that begins with the mark, up to a blank line, without the mark and the links."""
         taken: list[str] = []
         while self.position < len(self.body) and self.body[self.position].strip():
             text = self.body[self.position].strip()

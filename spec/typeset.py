@@ -1,15 +1,15 @@
-r"""TeX as the pages have it, in the plain notation of the other formulas.
+r"""Converts the TeX of the pages to the plain notation of the other formulas.
 
 The pages use a small part of TeX: aligned blocks, fractions, roots, sums, sub- and superscripts, Greek letters, \hat
-and \bar, names in \operatorname, \mathrm and \mathit, and words in \text. What a line says beside its formula is a
-remark; \text{F:} before one says of which class it is.
+and \bar, names in \operatorname, \mathrm and \mathit, and words in \text. Words that follow a formula on its line are
+a remark; \text{F:} before a formula names its class.
 """
 
 from __future__ import annotations
 
 import re
 
-#: Commands that only part or size what stands beside them.
+#: Commands that only separate or size what is beside them.
 SPACES = re.compile(r"\\(?:[,;! ]|quad\b|qquad\b|(?:[bB]igg?[lr]?|left|right)(?![a-z]))")
 #: Commands that stand for a sign.
 SIGNS = {r"\leftarrow": "<-", r"\le": "<=", r"\ge": ">=", r"\infty": "inf", r"\cdot": " ", r"\to": "->", r"\sim": "~"}
@@ -17,14 +17,14 @@ BRACES = r"\{((?:[^{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})*)\}"
 
 
 def plain(tex: str) -> str:
-    """Return what a math block says in the plain notation, one line for each of its own."""
+    """Return a math block in plain notation, line by line."""
     tex = re.sub(r"\\(?:begin|end)\{aligned\}|\\tag\{[^}]*\}", "", tex)
     lines = [re.sub(r"\s+", " ", _line(line.replace("\n", " "))).strip() for line in tex.split("\\\\")]
     return "\n".join(line.replace("@", "      ") for line in lines if line)
 
 
 def _line(line: str) -> str:
-    """One line; @ stands before a remark."""
+    """One line; @ precedes a remark."""
     line = re.sub(r"\\(?:q?quad)\s*\\text\{([^}]*[^:}])\}", lambda m: f"@{m[1]}", line)
     line = re.sub(r"\\text\{([^}]*)\}", lambda m: m[1].replace("\\_", "_"), line)
     line = SPACES.sub(" ", line.replace("&", " "))
@@ -48,6 +48,6 @@ def _line(line: str) -> str:
 
 
 def _sum(match: re.Match[str]) -> str:
-    """The range of a sum, in braces that later steps leave alone."""
+    """The range of a sum, in braces that the later steps leave alone."""
     below = re.sub(r"\s", "", SPACES.sub("", match[1]).replace(r"\ge", ">="))
     return f"sum_⟨{below}⟩" + (f"^⟨{match[2]}⟩" if match[2] else "")

@@ -1,1 +1,1 @@
-"""What the layers do: the claims of the literature, measured on any target. `normspec study` runs them."""
+"""What the layers do: claims of the literature, measured on any target. `normspec study` runs them."""

@@ -28,7 +28,7 @@ _IN_ORDER = (
     INVARIANCES,
 )
 
-#: In the order in which they are read.
+#: In reading order.
 STUDIES: Mapping[str, Study] = {one.name: one for one in _IN_ORDER}
 
 
@@ -37,7 +37,7 @@ class UnknownStudy(NormspecError):
 
 
 def study_of(name: str) -> Study:
-    """The study of this name. Raises UnknownStudy."""
+    """The study with this name. Raises UnknownStudy."""
     if name not in STUDIES:
         raise UnknownStudy(f"no study is called {name!r}{choices(name, STUDIES)}")
     return STUDIES[name]

@@ -1,4 +1,4 @@
-"""A task that is generated: classes that are mixtures of clouds of points, and the loss that a net has on them."""
+"""A generated task: classes that are mixtures of clouds of points, and a net's loss on them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 from .result import Array
 from .study import Scale
 
-#: Numbers of a point, classes, clouds of a class, and the deviation of a cloud; the centres have deviation 1.
+#: Numbers per point, classes, clouds per class, and the deviation of a cloud; the centres have deviation 1.
 INPUTS, CLASSES, CLOUDS, SPREAD = 12, 4, 3, 0.6
 
 
 @attrs.frozen(eq=False)
 class Points:
-    """Points of each seed, with their classes."""
+    """The points of each seed, with their classes."""
 
     #: (seeds, points, INPUTS)
     x: Array
@@ -22,14 +22,14 @@ class Points:
     label: Array
 
     def some(self, which: Array) -> Points:
-        """Those at these places of each seed: which is (seeds, points)."""
+        """The points at these indices of each seed; which is (seeds, points)."""
         return Points(
             np.take_along_axis(self.x, which[..., None], axis=1), np.take_along_axis(self.label, which, axis=1)
         )
 
 
 def points(scale: Scale, count: int) -> Points:
-    """So many points of each seed's own mixture."""
+    """`count` points from each seed's own mixture."""
     centres = scale.normal("centres", CLOUDS * CLASSES, INPUTS)
     cloud = scale.integers("clouds", CLOUDS * CLASSES, count)
     x = np.take_along_axis(centres, cloud[..., None], axis=1) + SPREAD * scale.normal("points", count, INPUTS)
@@ -45,6 +45,6 @@ def probabilities(logits: Array) -> Array:
 def cross_entropy(logits: Array, label: Array) -> tuple[Array, Array]:
     """The mean cross-entropy by seed, and the gradient of its sum over seeds with respect to the logits."""
     p, hot = probabilities(logits), np.eye(CLASSES)[label]
-    # A probability below the smallest normal number counts as that: the loss stays finite.
+    # A probability below the smallest normal number is replaced by it, so that the loss stays finite.
     chosen = np.maximum((p * hot).sum(axis=-1), np.finfo(np.float64).tiny)
     return -np.log(chosen).mean(axis=-1), (p - hot) / label.shape[1]

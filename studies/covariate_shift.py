@@ -16,16 +16,16 @@ from .over_seeds import CHANNELS_TOGETHER, LAST, Norm
 from .result import Array, Chain, Result, Step
 from .study import SEEDS, Curves, Fact, Facts, Findings, Judgement, Scale, Series, Source, Study, Verdict
 
-#: Units of a layer, points of a batch, and all points.
+#: Units of a layer, points in a batch, and points in all.
 WIDTH, BATCH, POINTS = 32, 64, 1024
 EPS = 1e-5
-#: The loss of a run is the mean over so many steps at its end; moments are looked at after every so many.
+#: A run's loss is the mean over this many steps at its end; moments are measured every so many steps.
 LAST_STEPS, EVERY = 20, 5
-#: The noise of Santurkar et al., appendix A: in each step each unit has a mean and a deviation of its own, drawn from
-#: [-0.5, 0.5] and [1, 1.25]; in each sample a shift and a factor about these, 0.1 wide.
+#: The noise of Santurkar et al., appendix A. In each step each unit has its own mean and deviation, drawn from
+#: [-0.5, 0.5] and [1, 1.25]; in each sample it has a shift and a factor about these, 0.1 wide.
 SHIFT, FACTOR, WITHIN = 0.5, 0.25, 0.1
 
-#: So many of 20 seeds have to agree: fewer are more likely than 5 % by chance, by a two-sided sign test.
+#: At least this many of 20 seeds have to agree: fewer are more likely than 5 % by chance, by a two-sided sign test.
 AGREE = 15
 
 NONE, BATCH_NORM, NOISY, LAYER_NORM = "no norm", "BatchNorm", "BatchNorm and noise", "LayerNorm"
@@ -37,14 +37,14 @@ _NORMS = {**_NORMS, NOISY: _NORMS[BATCH_NORM]}
 
 
 def sigmoid(x: Array) -> tuple[Array, Array]:
-    """1 / (1 + exp(-x)), by tanh, which does not overflow."""
+    """1 / (1 + exp(-x)), computed by tanh, which does not overflow."""
     y = (1 + np.tanh(x / 2)) / 2
     return y, y * (1 - y)
 
 
 @attrs.frozen
 class Setting:
-    """Nets that are compared: activation, hidden layers, and rates of gradient descent, of which each has its best."""
+    """A comparison of nets: activation, hidden layers, and rates of gradient descent; each net uses its best rate."""
 
     name: str
     activation: steps.Activation
@@ -62,7 +62,7 @@ SETTINGS = (
 
 @attrs.frozen(eq=False)
 class Run:
-    """One net in training: for each seed the loss before each step, and the drift at some steps."""
+    """One net in training: for each seed the loss before each step, and at some steps the drift."""
 
     #: (seeds, steps)
     losses: Array
@@ -77,7 +77,7 @@ class Run:
 
 
 def _normalised(operators: Operators, norm: Norm) -> Step:
-    """The norm as a step on (seeds, samples, units)."""
+    """The norm as a step on arrays of (seeds, samples, units)."""
 
     def step(x: Array) -> Result:
         result = norm(operators, x[..., None], EPS)
@@ -86,9 +86,9 @@ def _normalised(operators: Operators, norm: Norm) -> Step:
     return step
 
 
-@lru_cache(maxsize=4)  # a step's noise is asked for again by the probe of the step before it
+@lru_cache(maxsize=4)  # the probe of the step before uses the same noise
 def _noise(scale: Scale, number: int, depth: int) -> list[Step]:
-    """What is added after each norm in one step: factors and shifts of each unit, and of each sample about these."""
+    """The noise after each norm in one step: factors and shifts for each unit, and for each sample around these."""
 
     def uniform(name: str, *shape: int) -> Array:
         return scale.integers(f"{name} {number}", 2**16, depth, *shape) / 2.0**16
@@ -103,7 +103,7 @@ def _noise(scale: Scale, number: int, depth: int) -> list[Step]:
 
 @attrs.frozen(eq=False)
 class Net:
-    """Layers of weights, norm, noise and activation, and a read-out; no biases, no gamma and no beta."""
+    """Layers of weights, norm, noise and activation, and a read-out. It has no biases, gamma or beta."""
 
     operators: Operators
     scale: Scale
@@ -122,7 +122,7 @@ class Net:
         return cls(operators, scale, setting, kind, weights)
 
     def run(self, x: Array, number: int) -> tuple[Chain, list[Array]]:
-        """The net on x in a step of training, and the input of each layer but the first."""
+        """Run the net on x in a training step; return it and the inputs of all layers but the first."""
         chain, inputs = [], []
         noise = _noise(self.scale, number, self.setting.depth) if self.kind == NOISY else []
         for layer, w in enumerate(self.weights[:-1]):
@@ -137,7 +137,7 @@ class Net:
 
 
 def trained(net: Net, count: int, rate: float) -> Run:
-    """Train by gradient descent for so many steps."""
+    """Train by gradient descent for `count` steps."""
     all_points = points(net.scale, POINTS)
     probe = all_points.x[:, :BATCH]
     batches = net.scale.integers("batches", POINTS, count, BATCH)
@@ -158,7 +158,7 @@ def trained(net: Net, count: int, rate: float) -> Run:
 
 
 def _drift(before: Sequence[Array], after: Sequence[Array]) -> Array:
-    """How far mean and deviation of the units move in a step, over their deviations; the mean over layers, by seed."""
+    """How far the units' mean and deviation move in a step, relative to their deviation; mean over layers, by seed."""
     found = []
     for old, new in zip(before, after, strict=True):
         moved = np.square(new.mean(axis=1) - old.mean(axis=1)) + np.square(new.std(axis=1) - old.std(axis=1))
@@ -181,7 +181,7 @@ def measure(operators: Operators, scale: Scale) -> Findings:
     return Findings(facts, panels)
 
 
-#: What a fact is about.
+#: The quantities of the facts.
 _LOSS, _DRIFT = "loss", "drift"
 
 
@@ -206,7 +206,7 @@ def _drifts(setting: Setting, runs: Mapping[str, Run], count: int) -> Curves:
 
 
 def judge(facts: Facts) -> Judgement:
-    """What the rule makes of them."""
+    """Apply the rule."""
     told, against, supporting = [], False, False
     for setting in SETTINGS:
         loss, drift = (_by_kind(facts, setting, what) for what in (_LOSS, _DRIFT))

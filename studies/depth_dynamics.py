@@ -11,23 +11,23 @@ from .operators import Operators
 from .result import Array, Chain, Step
 from .study import Curves, Fact, Facts, Findings, Judgement, Scale, Series, Source, Study, Verdict
 
-#: The samples of a batch.
+#: Samples in a batch.
 SAMPLES = 8
 
-#: Width n makes the logarithm of a mean square fall by (5 + 2) / 2n in a layer of one matrix before a ReLU and one
+#: At width n the logarithm of a mean square falls by (5 + 2) / 2n in a layer with one matrix before a ReLU and one
 #: without (Hanin and Nica 2020, "Products of Many Large Random Matrices and Gradients in Deep Neural Networks",
-#: arXiv:1812.05994, theorem 1): 5/n and 2/n are the variances of the squared norm's ratio there.
+#: arXiv:1812.05994, theorem 1): 5/n and 2/n are the variances of the squared norm's ratio in that theorem.
 SHRINKS = 3.5 / stacks.WIDTH
 
-#: The same of x + F(x), whose ratio has the variance (7 + 4) / 4n: 4/n from the product of x and F(x).
+#: The same for x + F(x), whose ratio has the variance (7 + 4) / 4n: 4/n from the product of x and F(x).
 SHRINKS_RESIDUAL = 11 / 8 / stacks.WIDTH
 
-#: Theory is that of infinite width. So much may be missing at this one.
+#: Theory assumes infinite width. At this width the measurement may fall short by this much.
 TOLERANCE = SHRINKS
 
 PLAIN, NORM, RESIDUAL, PRE, POST = "plain", "norm alone", "residual", "pre-norm", "post-norm"
 
-#: Facts about exponents of depth; the theorem says what those of the last weights' gradient are.
+#: Facts about exponents of depth; the theorem gives those of the last weights' gradient.
 STREAM = "pre-norm: activations, exponent"
 LAST = {
     PRE: ("pre-norm: last weights, exponent", -0.5),
@@ -36,7 +36,7 @@ LAST = {
 
 
 def _corners(operators: Operators) -> Mapping[str, Callable[[stacks.Layer], Step]]:
-    """With and without a skip connection, with and without a norm; there are two ways to have both."""
+    """With and without a skip connection, and with and without a norm; both together are possible in two ways."""
 
     def normed(x: Array):
         return operators.layer_norm(x, eps=stacks.EPS)
@@ -50,8 +50,8 @@ def _corners(operators: Operators) -> Mapping[str, Callable[[stacks.Layer], Step
     }
 
 
-#: What theory says of the factor by which a layer multiplies the mean square, of activations and of gradients; the
-#: stream of pre-norm grows by a power, and by no factor.
+#: The factor by which a layer multiplies the mean square in theory, for activations and for gradients. The stream of
+#: pre-norm grows by a power, not by a factor.
 _FACTORS = {
     PLAIN: (np.exp(-SHRINKS), np.exp(-SHRINKS)),
     NORM: (1.0, 1.0),
@@ -115,7 +115,7 @@ def _last(operators: Operators, chain: Chain, depths: Sequence[int], g: Array) -
 
 
 def _slope(depths: Sequence[int], values: Array) -> Array:
-    """The exponent of 1 + depth in the power through the points of each seed, by least squares of the logarithms."""
+    """The exponent of a power law in 1 + depth, fitted to each seed's points by least squares of the logarithms."""
     logs = np.log1p(depths)
     across = logs - logs.mean()
     return np.log(values) @ across / (across @ across)
@@ -133,7 +133,7 @@ def _guide(label: str, x: Sequence[int], first: float, exponent: float) -> Serie
 
 
 def judge(facts: Facts) -> Judgement:
-    """Which laws are met."""
+    """Decide which laws hold."""
     off = {n: f for n, f in facts.items() if f.expected is not None and abs(f.median - f.expected) > TOLERANCE}
     met = [name for name in facts if name not in off]
     told = "; ".join(f"{name} {fact.median:.2f} in place of {fact.expected:.2f}" for name, fact in off.items())

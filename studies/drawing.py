@@ -1,4 +1,4 @@
-"""The figure of a study, by matplotlib: readable in grey and without colour vision, since marks and dashes differ."""
+"""The figure of a study, drawn by matplotlib. Marks and dashes differ, so it needs no colours."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class NoFigure(NormspecError):
     """Nothing can be drawn here."""
 
 
-#: Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), which the colour-blind tell apart, less the yellow that
-#: is too pale for lines; with marks and dashes, so that grey is enough.
+#: Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), which the colour-blind can tell apart, without the
+#: yellow, which is too pale for lines. Marks and dashes differ too, so that grey is enough.
 _LOOKS = (
     ("#0072B2", "o", "-"),
     ("#D55E00", "s", "--"),
@@ -32,30 +32,30 @@ _LOOKS = (
     ("#666666", "*", (0, (1, 1))),
 )
 
-#: Inches: one panel, and a line of the legend.
+#: Inches: one panel, and a legend line.
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 4.3, 3.3, 0.22
-#: Inches: width and height of a cell of a table.
+#: Inches: width and height of a table cell.
 _CELL = 0.72, 0.3
 
-#: Up to this ratio of its ends an axis is marked in powers of two: depths and widths. Beyond, in powers of ten.
+#: Up to this ratio of its ends an axis, of depths or widths, is marked in powers of two; beyond, in powers of ten.
 _POWERS_OF_TWO = 2.0**12
 
-#: Coordinates in SVG have six decimals of a point, of which nobody sees more than two.
+#: Coordinates in the SVG have six decimals of a point; only two are visible.
 _COORDINATES = re.compile(rb'\b(?:d|x|y)="[^"]*"')
 _LONG = re.compile(rb"(\.\d\d)\d+")
 
 #: A logarithmic axis with less than this between its ends has labels between the powers of ten.
 _DECADES = 1000.0
 
-#: Up to so many points have a tick each.
+#: Up to this many points, each has its own tick.
 _TICKS = 4
 
-#: Marks on a line, at most.
+#: The most marks on a line.
 _MARKS = 8
 
 
 def drawn(findings: Findings) -> dict[str, bytes]:
-    """The figure as "svg" and "png". Raises NoFigure where matplotlib is not installed."""
+    """The figure as "svg" and "png". Raises NoFigure if matplotlib is not installed."""
     try:
         import matplotlib
         from matplotlib.figure import Figure
@@ -135,7 +135,7 @@ def _curves(axes: Any, panel: Curves, looks: dict[str, int]) -> None:
 
 
 def _plain_numbers(axes: Any) -> None:
-    """On a logarithmic axis of few decades, 20 in place of 2 × 10^1; on one of many, no small ticks."""
+    """On a logarithmic axis of few decades, write 20, not 2 × 10^1; on one of many, omit small ticks."""
     from matplotlib.ticker import NullLocator
 
     low, high = axes.get_ylim()
@@ -152,7 +152,7 @@ def _plain_numbers(axes: Any) -> None:
 
 
 def _line(axes: Any, series: Series, look: int) -> None:
-    """A line of one label looks alike in every panel."""
+    """Draw a line; a label has the same look in every panel."""
     colour, mark, dashes = _LOOKS[look % len(_LOOKS)]
     middle = np.median(series.values, axis=0)
     if series.guide:
@@ -180,7 +180,7 @@ def _contour(figure: Any, axes: Any, panel: Contour) -> None:
 
 def _cells(axes: Any, panel: Cells) -> None:
     shades = np.asarray(panel.shades, float)
-    axes.imshow(shades, cmap="Blues", vmin=0, vmax=1.6, aspect="auto")  # to 1.6: dark text stays readable
+    axes.imshow(shades, cmap="Blues", vmin=0, vmax=1.6, aspect="auto")  # up to 1.6, so that dark text stays readable
     for row, texts in enumerate(panel.texts):
         for column, text in enumerate(texts):
             axes.text(column, row, text, ha="center", va="center", fontsize=7)
@@ -196,7 +196,7 @@ def _series(panel: Panel) -> Sequence[Series]:
 
 
 def _legend_below(axes: Any) -> None:
-    """A panel's own legend, where there are more labels than looks."""
+    """The panel's own legend, if there are more labels than looks."""
     handles, labels = axes.get_legend_handles_labels()
     if not labels:
         return

@@ -1,4 +1,4 @@
-"""eps-matters: what eps changes, by the variance of a group and the dtype, and what its place changes."""
+"""eps-matters: the effect of eps, by the variance of a group and the dtype, and the effect of its place."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .study import Curves, Fact, Facts, Findings, Judgement, Scale, Series, Sour
 
 #: The default of PyTorch's, Flax's and Equinox's LayerNorm.
 EPS = 1e-5
-#: The values of a group, and the settings of every call.
+#: The values in a group, and the settings of every call.
 SIZE, SETTINGS = 16, {"eps": EPS, "axes": (-1,)}
-#: The variances, from far below eps to where eps is below the last bit of float64: so many powers of two.
+#: Exponents of two of the variances: from far below eps to where eps is below the last bit of float64.
 SMALLEST, LARGEST = -24, 72
 
 LEFT_OUT, BESIDE, ROOT = "eps left out", "eps beside the deviation", "eps in the root"
@@ -34,7 +34,7 @@ class Form:
 
 
 def _forms(x: Array, g: Array) -> dict[str, Form]:
-    """The three formulas on the same groups, in double-double, rounded to float64."""
+    """The three formulas on the same groups, computed in double-double and rounded to float64."""
     plain = Form(
         layer_norm(x, None, None, eps=0.0, axes=(-1,)), layer_norm_vjp(x, None, None, g, eps=0.0, axes=(-1,))[0]
     )
@@ -52,29 +52,29 @@ def _forms(x: Array, g: Array) -> dict[str, Form]:
 
 
 def _largest(values: Array) -> Array:
-    """The largest over each group: (seeds, variances)."""
+    """The largest value in each group: (seeds, variances)."""
     return np.abs(values).max(axis=-1)
 
 
 @attrs.frozen(eq=False)
 class Measured:
-    """What the target returned in one dtype, and how far each formula is from that."""
+    """The target's results in one dtype, and each formula's distance from them."""
 
     variances: Array
     #: By formula: the largest difference from the target's y and dx in a group, in envelopes, (seeds, variances).
     y: Mapping[str, Array]
     dx: Mapping[str, Array]
-    #: The values of constant groups' y and dx that are not finite, for each seed.
+    #: The number of values in constant groups' y and dx that are not finite, for each seed.
     lost: Array
 
 
 def _measured(operators: Operators, scale: Scale, dtype: str, exponents: Array) -> Measured:
-    """The target's LayerNorm on groups of these variances."""
+    """Measure the target's LayerNorm on groups with these variances."""
     kind = FORMATS[dtype].dtype
     pattern = scale.normal("pattern", SIZE)
     pattern = pattern - pattern.mean(axis=-1, keepdims=True)
     pattern /= pattern.std(axis=-1, keepdims=True)
-    # Four deviations of a format's largest group are still finite.
+    # Only variances with four deviations within the format's range.
     exponents = exponents[2.0 ** (exponents / 2) * 4 < FORMATS[dtype].largest]
     x = (pattern[:, None, :] * 2.0 ** (exponents[:, None] / 2)).astype(kind)
     g = np.broadcast_to(scale.normal("g", SIZE)[:, None, :], x.shape).astype(kind)
@@ -96,7 +96,7 @@ def _measured(operators: Operators, scale: Scale, dtype: str, exponents: Array) 
 
 
 def _from(measured: Measured, form: str) -> Array:
-    """For each seed the smallest variance from which on a formula is within an envelope; infinity where none is."""
+    """For each seed the smallest variance from which on a formula is within an envelope; infinity if there is none."""
     outside = (measured.y[form] > 1) | (measured.dx[form] > 1)
     found = np.full(len(outside), np.inf)
     for seed, row in enumerate(outside):
@@ -108,7 +108,7 @@ def _from(measured: Measured, form: str) -> Array:
 
 
 def measure(operators: Operators, scale: Scale) -> Findings:
-    """The distance of each formula from what the target returns, by variance and dtype."""
+    """The distance of each formula from the target's result, by variance and dtype."""
     exponents = np.arange(SMALLEST, LARGEST + 1, 6 if scale.quick else 2)
     found = {dtype: _measured(operators, scale, dtype, exponents) for dtype in FORMATS}
     facts: list[Fact] = []
@@ -130,7 +130,7 @@ def measure(operators: Operators, scale: Scale) -> Findings:
 
 
 def _plain() -> list[Curves]:
-    """What the formulas do, whatever the dtype."""
+    """What the formulas return, independent of the dtype."""
     variances = 2.0 ** np.arange(-44.0, 9.0, 2.0)
     deviations = np.sqrt(variances)
     gains = {ROOT: 1 / np.sqrt(variances + EPS), BESIDE: 1 / (deviations + EPS), LEFT_OUT: 1 / deviations}
@@ -150,7 +150,7 @@ def _plain() -> list[Curves]:
 
 
 def _thinned(label: str, variances: Array, values: Array) -> Series:
-    """Every other point, which is enough to draw."""
+    """Every other point; that is enough for a drawing."""
     return Series(label, variances[::2], values[:, ::2])
 
 
@@ -159,7 +159,7 @@ def _panel(title: str, label: str, lines: Any, *, log: bool = True) -> Curves:
 
 
 def judge(facts: Facts) -> Judgement:
-    """What the rule makes of them."""
+    """Apply the rule."""
     wrong = {dtype: told for dtype in FORMATS if (told := _wrong(facts, dtype))}
     wide = [dtype for dtype in wrong if not FORMATS[dtype].narrow]
     if wide:
@@ -180,7 +180,7 @@ def judge(facts: Facts) -> Judgement:
 
 
 def _wrong(facts: Facts, dtype: str) -> str:
-    """What is not as the claim has it in a dtype, eps being there; empty where all is."""
+    """What contradicts the claim in a dtype, given that eps is there; empty where nothing does."""
     lost = facts[f"{dtype}: values of constant groups that are not finite"].values
     if lost.any():
         return f"it is not stable: constant groups of {dtype} give results that are not finite"

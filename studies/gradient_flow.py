@@ -1,4 +1,4 @@
-"""gradient-flow: how much of the gradient reaches the first layer of a deep stack, by how its layers are made."""
+"""gradient-flow: how much of the gradient reaches the first layer of a deep stack, by the kind of its layers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .operators import Operators
 from .result import Array, Chain, Result
 from .study import Curves, Fact, Facts, Findings, Judgement, Scale, Series, Source, Study, Verdict
 
-#: The samples of a batch, and the positions of a sample that attention looks at.
+#: Samples in a batch, and positions in a sample that attention sees.
 SAMPLES, POSITIONS = 8, 8
 
-#: The gradient is handed on where what reaches the first layer is at most so many times smaller or larger.
+#: A stack passes the gradient on if it is at most this many times smaller or larger at the first layer.
 FACTOR = 100.0
 
-#: The layers of the panel that shows every layer.
+#: The number of layers in the panel that shows every layer.
 SHOWN = 64
 
-#: The names of facts that the rule asks for by themselves.
+#: The names of facts that the rule uses individually.
 NEGATED = "one block, F = -identity"
 BELOW = f"blocks that hand on less, {stacks.GAIN} × branch"
 
@@ -75,7 +75,7 @@ def _attention(operators: Operators, scale: Scale, facts: list[Fact]) -> Curves:
 
 
 def _norms(chain: Chain, depths: Sequence[int], g: Array) -> list[Array]:
-    """For each depth, the norm of the gradient at each layer of the stack's beginning: (depth + 1, seeds)."""
+    """For each depth, the norm of the gradient at each layer of the stack cut to that depth: (depth + 1, seeds)."""
     return [np.stack([steps.norm(one) for one in chain.first(depth).pull(g).cotangents]) for depth in depths]
 
 
@@ -88,7 +88,7 @@ def _panel(title: str, lines: Sequence[Series]) -> Curves:
 
 
 def judge(facts: Facts) -> Judgement:
-    """Which stacks hand the gradient on."""
+    """Decide which stacks pass the gradient on."""
     alive, lost = defaultdict(list), defaultdict(list)
     for name, fact in facts.items():
         kind, colon, branch = name.partition(": ")

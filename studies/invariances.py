@@ -1,4 +1,4 @@
-"""invariances: which changes of weights and data each normalisation undoes, in error envelopes."""
+"""invariances: which changes of weights and data each normalisation cancels, in error envelopes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .over_seeds import CHANNELS_TOGETHER, LAST, Norm
 from .result import Array
 from .study import Cells, Fact, Facts, Findings, Judgement, Scale, Source, Study, Verdict
 
-#: Samples, channels that go in and come out, positions of a sample.
+#: Samples, input and output channels, positions in a sample.
 SAMPLES, INPUTS, CHANNELS, POSITIONS = 5, 3, 6, 4
 GROUPS = 2
-#: An eps of practice, and one that shows nowhere beside variances of order one. Some layers refuse 0.
+#: A practical eps, and one that has no visible effect beside variances of order one. Some layers refuse 0.
 EPS, NO_EPS = 1e-5, 2.0**-100
-#: Weights and data are multiples of these. What is normalised has a variance of about 1/3.
+#: Weights and data are multiples of these. The values to normalise have a variance of about 1/3.
 WEIGHT_STEP, DATA_STEP = 2.0**-3, 2.0**-7
-#: What is scaled is scaled by this: no power of two, of which no rounding would notice.
+#: The factor of every scaling. It is not a power of two, since no rounding would show that.
 FACTOR = 3
 
 YES, NO = "invariant", "not invariant"
@@ -35,28 +35,28 @@ class Layer:
 
     w: Array
     x: Array
-    #: Added to what comes out.
+    #: Added to the convolution's output.
     more: float = 0.0
 
     @property
     def a(self) -> Array:
-        """What is normalised, (seeds, SAMPLES, CHANNELS, POSITIONS)."""
+        """The input of the normalisation, (seeds, SAMPLES, CHANNELS, POSITIONS)."""
         return self.w[:, None] @ self.x + np.float32(self.more)
 
 
 @attrs.frozen(eq=False)
 class Change:
-    """A change of a layer, and what it does to y where the normalisation undoes it or goes along."""
+    """A change of a layer, and its effect on y if the normalisation is invariant or equivariant to it."""
 
     layer: Layer
-    #: From the y of the layer as it was to that of the changed one.
+    #: Turns the y of the unchanged layer into that of the changed one.
     expected: Callable[[Array], Array] = attrs.field(default=lambda y: y)
     #: The samples that are compared.
     samples: slice = slice(None)
 
 
 def _changes(layer: Layer, scale: Scale) -> dict[str, Change]:
-    """All changes by name. Sums and products of these numbers are exact in float32: nothing but y is rounded."""
+    """All changes by name. Sums and products of these numbers are exact in float32, so that only y is rounded."""
     w, x = layer.w, layer.x
     rows = _steps(scale, "rows", DATA_STEP, INPUTS)
     first_row, first_case = w.copy(), x.copy()
@@ -80,8 +80,8 @@ def _changes(layer: Layer, scale: Scale) -> dict[str, Change]:
     }
 
 
-#: What is printed: Ba et al., table 1, and for RMSNorm Zhang and Sennrich, table 1. "Re-scaling" and "re-centering" of
-#: the weight matrix, of one weight vector, of the data set and of a single training case.
+#: The printed tables: Ba et al., table 1, and for RMSNorm Zhang and Sennrich, table 1. "Re-scaling" and "re-centering"
+#: of the weight matrix, of one weight vector, of the data set and of a single training case.
 _PRINTED_CHANGES = (
     "weights × 3",
     "a vector added to all weight rows",
@@ -97,11 +97,11 @@ PRINTED: Mapping[str, Mapping[str, bool]] = {
 
 
 def _steps(scale: Scale, name: str, step: float, *shape: int) -> Array:
-    """Multiples of a step, from -32 to 31 of it, in float32."""
+    """Multiples of a step, from -32 to 31 times, in float32."""
     return ((scale.integers(name, 64, *shape) - 32) * step).astype(np.float32)
 
 
-#: What inference normalises by: another mean and variance in each channel.
+#: The statistics of inference: another mean and variance for each channel.
 _STATISTICS = {
     "running_mean": np.arange(1, CHANNELS + 1, dtype=np.float32) / 8,
     "running_var": np.arange(1, CHANNELS + 1, dtype=np.float32) / 16,
@@ -121,7 +121,7 @@ NORMS: Mapping[str, Norm] = {
 
 
 def residuals(operators: Operators, scale: Scale, norm: Norm, eps: float) -> dict[str, Array]:
-    """For each change and each seed how far y is from what an invariant y would be, at most, in envelopes of both."""
+    """The largest distance of y from an invariant y, in the sum of both envelopes, for each change and each seed."""
     w = _steps(scale, "w", WEIGHT_STEP, CHANNELS, INPUTS)
     x = _steps(scale, "x", DATA_STEP, SAMPLES, INPUTS, POSITIONS)
     layer, found = Layer(w, x), {}
@@ -134,7 +134,7 @@ def residuals(operators: Operators, scale: Scale, norm: Norm, eps: float) -> dic
 
 
 def measure(operators: Operators, scale: Scale) -> Findings:
-    """The table, with an eps that shows nowhere and with one of practice."""
+    """The table, with an eps that has no visible effect and with a practical one."""
     facts, panels = [], []
     for eps, title in ((NO_EPS, f"eps = 2^{np.log2(NO_EPS):.0f}"), (EPS, f"eps = {EPS:g}")):
         table = {name: residuals(operators, scale, norm, eps) for name, norm in NORMS.items()}
@@ -166,7 +166,7 @@ def _short(value: float) -> str:
 
 
 def judge(facts: Facts) -> Judgement:
-    """What the rule makes of them."""
+    """Apply the rule."""
     wrong = {name: _wrong(name, fact) for name, fact in facts.items()}
     none, practice = ([name for name in facts if f"eps = {word}" in name] for word in ("2^", f"{EPS:g}"))
     unlike = [name for name in none if wrong[name]]
@@ -183,7 +183,7 @@ def judge(facts: Facts) -> Judgement:
 
 
 def _wrong(name: str, fact: Fact) -> bool:
-    """Whether some seed does not say what the table does; what is no number says nothing."""
+    """Whether some seed contradicts the table; NaN contradicts nothing."""
     return not bool((fact.values <= 1).all() if "largest" in name else (fact.values > 1).all())
 
 

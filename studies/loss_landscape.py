@@ -28,17 +28,17 @@ from .study import (
     Verdict,
 )
 
-#: Units of a layer, and the points that a net is trained on, all at once.
+#: Units of a layer, and the points on which a net is trained, all in one batch.
 WIDTH, POINTS = 16, 64
 EPS = 1e-5
-#: Nets are compared at this loss, or after so many steps of gradient descent where they do not come there.
+#: Nets are compared at this loss; if they do not reach it, after this many steps of gradient descent.
 TARGET, STEPS, RATE = 0.1, 250, 0.1
 #: A step is no longer than this: without a norm some gradients explode.
 LONGEST = 1.0
-#: Random directions, the points of a line, Lanczos's steps, and the points of a side of the plane.
+#: Random directions, points on a line, steps of Lanczos's method, and points on a side of the plane.
 DIRECTIONS, LINE, LANCZOS, SIDE = 4, 41, 12, 21
 
-#: So many of 20 seeds have to agree: fewer are more likely than 5 % by chance, by a two-sided sign test.
+#: At least this many of 20 seeds have to agree: fewer are more likely than 5 % by chance, by a two-sided sign test.
 AGREE = 15
 
 
@@ -52,12 +52,12 @@ class Kind:
 
     @property
     def label(self) -> str:
-        """As figures call it."""
+        """Its name in figures."""
         return f"{'skip' if self.skip else 'no skip'}, {'LayerNorm' if self.norm else 'no norm'}"
 
     @property
     def name(self) -> str:
-        """As facts call it."""
+        """Its name in facts."""
         return f"{self.depth} layers, {self.label}"
 
 
@@ -136,7 +136,7 @@ class Net:
 
 
 def trained(net: Net, scale: Scale, data: Points, count: int) -> tuple[dict[str, Array], Array]:
-    """Weights and losses of each seed, once its loss is at most TARGET: then it is left alone."""
+    """Weights and losses of each seed; training of a seed stops once its loss is at most TARGET."""
     weights = net.drawn(scale)
     loss, gradient = net.gradient(weights, data)
     for _ in range(count):
@@ -152,7 +152,7 @@ def trained(net: Net, scale: Scale, data: Points, count: int) -> tuple[dict[str,
 
 def filter_normalised(scale: Scale, weights: Direction, number: int) -> dict[str, Array]:
     """
-    A random direction in which each filter, the weights of one unit, is as long as that of the net.
+    A random direction in which each filter, the weights of one unit, has the same norm as in the net.
 
     Source: Li et al. (2018), section 4.
     """
@@ -165,7 +165,7 @@ def filter_normalised(scale: Scale, weights: Direction, number: int) -> dict[str
 
 
 def on_line(net: Net, weights: Direction, direction: Direction, data: Points, at: Array) -> Array:
-    """The loss at weights + a direction, for each a of ``at``: (seeds, points of the line), in one run of the net."""
+    """The loss at weights + a * direction, for each a in ``at``: (seeds, points of the line), in one run of the net."""
     moved = {}
     for name, w in weights.items():
         places = w[:, None] + at[:, None, None] * direction[name][:, None]
@@ -175,7 +175,7 @@ def on_line(net: Net, weights: Direction, direction: Direction, data: Points, at
 
 
 def turns(losses: Array) -> Array:
-    """How often the loss turns from falling to rising, or back, along each line: (seeds,). One is a plain valley."""
+    """How often the loss changes between falling and rising along each line: (seeds,). One is a plain valley."""
     rising = np.sign(np.diff(losses, axis=1))
     return (rising[:, 1:] != rising[:, :-1]).sum(axis=1).astype(float)
 
@@ -190,13 +190,13 @@ class Shape:
     #: Means over the random directions: turns of the loss, and its second derivative at the weights.
     turns: Array
     curvature: Array
-    #: The largest eigenvalue of the Hessian, and its vector as long as the weights are.
+    #: The largest eigenvalue of the Hessian, and its vector, scaled to the length of the weights.
     eigenvalue: Array
     top: Direction
 
 
 def shape_of(net: Net, scale: Scale, data: Points) -> Shape:
-    """Train a net, and look around."""
+    """Train a net, and measure the loss around its weights."""
     weights, loss = trained(net, scale, data, STEPS // 10 if scale.quick else STEPS)
     at, found, curved = np.linspace(-1, 1, LINE // 2 if scale.quick else LINE), [], []
     for number in range(1 if scale.quick else DIRECTIONS):
@@ -249,10 +249,10 @@ def measure(operators: Operators, scale: Scale) -> Findings:
     return Findings(facts, panels)
 
 
-#: What a fact is about.
+#: The quantities of the facts.
 _LOSS, _TURNS = "loss", "turns along a random line"
 _EIGENVALUE, _CURVATURE = "largest eigenvalue of the Hessian", "second derivative along a random line"
-#: Layers of the nets: in the deeper ones the gradient still reaches the first layer without skip connections.
+#: Layers of the nets. In the deeper nets the gradient still reaches the first layer without skip connections.
 DEPTHS = (4, 16)
 
 
@@ -270,7 +270,7 @@ def _plane(shape: Shape, scale: Scale, data: Points) -> tuple[Array, Array, Arra
 
 
 def judge(facts: Facts) -> Judgement:
-    """What the rule makes of them."""
+    """Apply the rule."""
     met, failed = [], []
     depths = sorted({int(name.partition(" ")[0]) for name in facts})
     for depth, norm in pairs(depths, (False, True)):

@@ -1,4 +1,4 @@
-"""norm-axes: which values each normalisation normalises together, and on what else its result depends."""
+"""norm-axes: which values each normalisation normalises together, and what else its result depends on."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .over_seeds import CHANNELS_TOGETHER, LAST, Norm
 from .result import Array
 from .study import Cells, Curves, Fact, Facts, Findings, Judgement, Panel, Scale, Series, Source, Study, Verdict
 
-#: The batch: samples, channels, positions; and the groups of GroupNorm, each with half of the channels.
+#: Samples, channels and positions of the batch; and the number of GroupNorm's groups, each with half of the channels.
 SAMPLES, CHANNELS, POSITIONS, GROUPS = 8, 6, 10, 2
 EPS = 1e-5
-#: The samples of the largest batch, which all others are compared with.
+#: Samples in the largest batch, with which all others are compared.
 LARGEST = 256
 
-#: Kinds of groups: by which indices two values of the same group agree. "half" is that of a value's channel.
+#: Kinds of groups, by the indices that two values of a group have in common. "half" is the half of the channels.
 KINDS: Mapping[str, tuple[str, ...]] = {
     "channel": ("channel",),
     "sample": ("sample",),
@@ -31,15 +31,15 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 
 @attrs.frozen(eq=False)
 class Kind:
-    """A normalisation, and the kind of groups that its paper gives it."""
+    """A normalisation, and the kind of groups that its paper defines."""
 
     norm: Norm
     own: str
-    #: Whether it takes the mean out.
+    #: Whether it subtracts the mean.
     centred: bool = True
 
     def unions(self) -> list[str]:
-        """The kinds whose groups are unions of its own: a union of normalised groups is normalised too."""
+        """The kinds whose groups are unions of its own groups: a union of normalised groups is normalised too."""
         known = {*KINDS[self.own], *(["half"] if "channel" in KINDS[self.own] else [])}
         return [name for name, indices in KINDS.items() if set(indices) <= known and name != self.own]
 
@@ -61,7 +61,7 @@ NORMS: Mapping[str, Kind] = {
 
 
 def _spread(values: Array, kind: str) -> Array:
-    """For each value the mean over its group of a kind, of values' shape: (seeds, samples, channels, positions)."""
+    """For each value the mean over its group, in the shape of values: (seeds, samples, channels, positions)."""
     seeds, samples, channels, positions = values.shape
     split = values.reshape(seeds, samples, GROUPS, channels // GROUPS, positions)
     kept = {axis for index in KINDS[kind] for axis in _AXES[index]}
@@ -69,12 +69,12 @@ def _spread(values: Array, kind: str) -> Array:
     return np.broadcast_to(means, split.shape).reshape(values.shape)
 
 
-#: Where the indices of KINDS lie, channels being split in two axes: half, and channel of the half.
+#: The axes of KINDS' indices, once channels are split in two axes: the half, and the channel within the half.
 _AXES = {"sample": (1,), "half": (2,), "channel": (2, 3), "position": (4,)}
 
 
 def _means(values: Array, kind: str) -> Array:
-    """The same as (seeds, values of a batch): each group's mean is there at least once."""
+    """The same as (seeds, values of a batch): each group's mean occurs at least once."""
     return _spread(values, kind).reshape(len(values), -1)
 
 
@@ -88,7 +88,7 @@ def batch(scale: Scale, samples: int) -> Array:
 
 
 def _residuals(kind: Kind, x: Array, y: Array, bound: Array) -> dict[str, Array]:
-    """For each kind of groups how far y is from normalised there, in what the envelopes of y allow, by seed."""
+    """How far y is from normalised in each kind of groups, relative to the envelopes of y, by seed."""
     wide = x.astype(np.float64)
     centre = _spread(wide, kind.own) if kind.centred else 0.0
     variance = _spread((wide - centre) ** 2, kind.own)
@@ -104,7 +104,7 @@ def _residuals(kind: Kind, x: Array, y: Array, bound: Array) -> dict[str, Array]
 
 
 def _root(difference: Array) -> Array:
-    """The root of the mean square, by seed."""
+    """The root mean square, by seed."""
     return np.sqrt((difference.astype(np.float64) ** 2).mean(axis=(1, 2, 3)))
 
 
@@ -115,7 +115,7 @@ def _correlations(x: Array) -> Array:
 
 
 def _dependence(operators: Operators, kind: Kind, x: Array, others: Array) -> dict[str, Array]:
-    """What else the y of the first sample depends on, as the root mean square of its change, by seed."""
+    """The effects on the first sample's y of all else it may depend on: the root mean square of its change, by seed."""
 
     def y(values: Array, norm: Norm = kind.norm) -> Array:
         return norm(operators, values, EPS).y
@@ -135,7 +135,7 @@ def _dependence(operators: Operators, kind: Kind, x: Array, others: Array) -> di
 
 
 def measure(operators: Operators, scale: Scale) -> Findings:
-    """Moments by kind of group before and after, and what else y depends on."""
+    """Moments by kind of group before and after normalisation, and what else y depends on."""
     x = batch(scale, SAMPLES)
     others = batch(scale, 2 * SAMPLES)[:, SAMPLES + 1 :]
     facts, rows, dependence = [], {"(input)": _moments(x)}, {}
@@ -156,12 +156,12 @@ def measure(operators: Operators, scale: Scale) -> Findings:
     return Findings(facts, [*panels, _dependence_cells(dependence), _by_size(operators, scale)])
 
 
-#: What a fact is about, in envelopes.
+#: The quantities of the facts, in envelopes.
 _OWN, _UNIONS, _OTHERS = "own groups", "unions of these", "other groups, the least"
 
 
 def _moments(values: Array) -> dict[str, dict[str, Array]]:
-    """By moment and kind of groups the largest distance from the normalised one, by seed."""
+    """For each moment and kind of groups, the largest distance from the normalised moment, by seed."""
     wide = values.astype(np.float64)
     return {
         "mean": {name: np.abs(_means(wide, name)).max(axis=1) for name in KINDS},
@@ -186,7 +186,7 @@ def _short(value: float) -> str:
     return "0" if value == 0 else f"{value:.0e}".replace("e-0", "e-") if value < 0.01 else f"{value:.2g}"
 
 
-#: Half of the digits of float32: what is smaller is taken for rounding, and left white.
+#: Half of the digits of float32: anything smaller counts as rounding, and is left white.
 _ROUNDING = 2.0**-12
 
 
@@ -199,7 +199,7 @@ def _dependence_cells(dependence: Mapping[str, Mapping[str, Array]]) -> Cells:
 
 
 def _by_size(operators: Operators, scale: Scale) -> Curves:
-    """How far y of the first sample is from what it is in the largest batch, against the size of the batch."""
+    """The distance of the first sample's y from its y in the largest batch, by batch size."""
     sizes = [2, 8, 32] if scale.quick else [2, 4, 8, 16, 32, 64, 128]
     lines = []
     for name, kind in NORMS.items():
@@ -211,7 +211,7 @@ def _by_size(operators: Operators, scale: Scale) -> Curves:
 
 
 def judge(facts: Facts) -> Judgement:
-    """What the rule makes of them."""
+    """Apply the rule."""
     wrong = [name for name, fact in facts.items() if name.endswith(_OWN) and (fact.values > 1).any()]
     wrong += [name for name, fact in facts.items() if name.endswith(_OTHERS) and (fact.values <= 1).any()]
     if wrong:

@@ -16,22 +16,23 @@ KINDS = ("pre-norm", "post-norm")
 #: The schedules of the learning rate.
 SCHEDULES = NONE, WARM = "no warm-up", "warm-up"
 
-#: The blocks, each of two sublayers: at initialisation, and in training; the samples of a batch.
+#: Blocks of two sublayers, at initialisation and in training; and the samples in a batch.
 DEEP, BLOCKS, SAMPLES = 12, 4, 16
 
-#: Adam's learning rates, and how many steps there are, of which the first half is the warm-up's.
+#: Adam's learning rates, and the number of steps; the first half of the steps is the warm-up.
 RATES, STEPS = (0.005, 0.01, 0.02), 80
 
-#: The rate whose losses are shown step by step; the only one of --quick.
+#: The rate whose losses are shown step by step; --quick uses no other.
 SHOWN = 0.01
 
-#: The steps at the end over which the loss is averaged.
+#: The number of final steps over which the loss is averaged.
 LAST = 10
 
-#: A model has learned where its loss is below half that of chance.
+#: A model has learned if its loss is below half that of chance.
 LEARNED = np.log(training.SYMBOLS) / 2
 
-#: A warm-up is needed where so few seeds would learn with it alone, by chance, if either schedule were as good.
+#: A warm-up counts as needed if so many seeds learn only with it that chance, with equally good schedules, has at most
+#: this probability.
 CHANCE = 0.05
 
 LARGER = "last weights' gradient, post / pre"
@@ -70,7 +71,7 @@ def measure(operators: Operators, scale: Scale) -> Findings:
 
 
 def _initial(operators: Operators, scale: Scale) -> tuple[list[Series], list[Series], list[Fact]]:
-    """The gradient of each sublayer's weights, and the mean square of the stream, before training."""
+    """The gradient of each sublayer's weights and the mean square of the stream, before training."""
     gradients, streams, last = [], [], []
     drawn = training.batch(scale, 0, SAMPLES)
     for kind in KINDS:
@@ -94,7 +95,7 @@ def _initial(operators: Operators, scale: Scale) -> tuple[list[Series], list[Ser
 
 
 def _model(operators: Operators, scale: Scale, kind: str, blocks: int) -> training.Transformer:
-    """A transformer; where the stream is not normalised, a LayerNorm stands before the read-out."""
+    """A transformer; if the stream is not normalised, a LayerNorm precedes the read-out."""
     last_norm = kind == KINDS[0]
     return training.Transformer.drawn(operators, scale, blocks, stacks.KINDS[kind], last_norm=last_norm)
 
@@ -110,7 +111,7 @@ def _losses(operators: Operators, scale: Scale, kind: str, rate: float, count: i
 
 
 def sign_test(better: Array, worse: Array) -> float:
-    """How likely so many pairs, or more, would favour the first if either were as good, ties left out."""
+    """How likely at least this many pairs would favour the first if both were equally good; ties are left out."""
     first, second = int(np.sum(better & ~worse)), int(np.sum(worse & ~better))
     count = first + second
     return sum(math.comb(count, k) for k in range(first, count + 1)) / 2**count
@@ -121,7 +122,7 @@ def _p(kind: str, rate: float) -> str:
 
 
 def judge(facts: Facts) -> Judgement:
-    """At which rates post-norm needs a warm-up and pre-norm does not."""
+    """Decide at which rates post-norm needs a warm-up and pre-norm does not."""
     rates = [rate for rate in RATES if _p(KINDS[0], rate) in facts]
     needs = {kind: [rate for rate in rates if facts[_p(kind, rate)].median < CHANCE] for kind in KINDS}
     meets = [rate for rate in rates if rate in needs[KINDS[1]] and rate not in needs[KINDS[0]]]

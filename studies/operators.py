@@ -1,9 +1,9 @@
 """
-The operators of one target, by which every study calls them: NumPy arrays in, results with pullbacks out.
+The operators of one target, as every study calls them: NumPy arrays in, results with pullbacks out.
 
-What an operator is handed for a role (a branch, a sublayer, a gate) is a step written in NumPy. The target calls a
-part of its own framework in its place: one that returns the step's value, and for the way back its cotangent. So the
-operator is the target's, forward and backward, and the model around it is the same on every framework.
+A role (a branch, a sublayer, a gate) is filled with a step written in NumPy. In its place the target calls a part of
+its own framework that returns the step's value and, on the way back, the step's cotangent. So the operator is the
+target's, forward and backward, and the model around it is the same on every framework.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from ..spec.errors import NormspecError
 from ..spec.parts import Part
 from .result import Array, Result, Step
 
-#: What a role may be handed: steps of NumPy, several for "branches", a part of the framework, or nothing.
+#: What may fill a role: a NumPy step, several for "branches", a part of the framework, or None.
 Handed = Step | Sequence[Step] | Part | None
 
 
-#: The settings of no call.
+#: Empty settings: those of any call.
 _ANY: Mapping[str, Any] = MappingProxyType({})
 
 
 class NotStudied(NormspecError):
-    """The target has none of the operators that a study calls."""
+    """The target has none of the operators that a study needs."""
 
 
 @attrs.frozen(eq=False)
 class Operators:
     """
-    The operators of a target, and NumPy's where it has none.
+    The operators of a target; NumPy's replace those it lacks.
 
     Arrays keep their dtype; a parameter that is None is left out of the call.
     """
 
-    #: The target that was named, and the one that steps in for what it lacks.
+    #: The named target, and the one that replaces what it lacks.
     target: Target
     other: Target
     _sessions: dict[tuple[str, str], Session] = attrs.field(factory=dict, init=False, repr=False)
@@ -52,17 +52,17 @@ class Operators:
         cls, target: Any = "numpy", *, op: str | Sequence[str] | None = None, framework: str | None = None
     ) -> Operators:
         """
-        The operators of what `normspec check` takes as a target: "torch", "mine.py:layer_norm", a function.
+        The operators of a target, given as for `normspec check`: "torch", "mine.py:layer_norm", a function.
 
-        Raises a NormspecError where there is no such target.
+        Raises a NormspecError for an unknown target.
         """
         return cls(resolve(target, op=op, framework=framework), resolve("numpy"))
 
     def names(self, operators: Sequence[str]) -> dict[str, str]:
         """
-        What is called for each of these operators, as its users write it.
+        The name of the function or layer called for each of these operators, as its users write it.
 
-        Raises NotStudied where the target has none of them: nothing of it would be studied.
+        Raises NotStudied if the target has none of them, because then nothing of it would be studied.
         """
         if not {one.operator for one in self.target.bindings} & set(operators):
             raise NotStudied(
@@ -73,16 +73,16 @@ class Operators:
 
     def session(self, operator: str, shape: tuple[int, ...] = (), settings: Mapping[str, Any] = _ANY) -> Session:
         """
-        Calls of an operator: of the target's first binding of it, or of NumPy's.
+        Open a session of an operator: with the target's first binding of it, or with NumPy's.
 
-        For a shape of x and the settings of a call, of the first that takes such a call, if any does.
+        Given a shape of x and settings, it uses the first binding that takes such a call, if there is one.
         """
         for target in (self.target, self.other):
             found = [one for one in target.bindings if one.operator == operator]
             taking = [one for one in found if shape and one.accepts(shape, settings) is None]
             if found:
                 binding = (taking or found)[0]
-                key = operator, binding.name  # one name may be that of several operators' layers
+                key = operator, binding.name  # layers of several operators may have the same name
                 if key not in self._sessions:
                     self._sessions[key] = target.session(binding)
                 return self._sessions[key]
@@ -110,14 +110,14 @@ class Operators:
         groups: int,
         channel_axis=1,
     ) -> Result:
-        """GroupNorm of samples along axis 0; gamma and beta hold one value a channel."""
+        """GroupNorm of samples along axis 0; gamma and beta have one value per channel."""
         settings = {"eps": eps, "groups": groups, "channel_axis": channel_axis}
         return self.call("group_norm", {"x": x, "gamma": gamma, "beta": beta}, settings)
 
     def instance_norm(
         self, x: Array, gamma: Array | None = None, beta: Array | None = None, *, eps: float, channel_axis=1
     ) -> Result:
-        """InstanceNorm of samples along axis 0; gamma and beta hold one value a channel."""
+        """InstanceNorm of samples along axis 0; gamma and beta have one value per channel."""
         settings = {"eps": eps, "channel_axis": channel_axis}
         return self.call("instance_norm", {"x": x, "gamma": gamma, "beta": beta}, settings)
 
@@ -135,9 +135,9 @@ class Operators:
         channel_axis: int = 1,
     ) -> Result:
         """
-        BatchNorm; gamma, beta and the running statistics hold one value a channel.
+        BatchNorm; gamma, beta and the running statistics have one value per channel.
 
-        Statistics that are None are those of a new layer: zeros and ones. ``more`` of the result holds the new ones.
+        Statistics that are None are those of a new layer: zeros and ones. ``more`` of the result has the updated ones.
         """
         channels = x.shape[channel_axis]
         mean = np.zeros(channels, x.dtype) if running_mean is None else running_mean
@@ -146,7 +146,7 @@ class Operators:
         inputs = {"x": x, "gamma": gamma, "beta": beta, "running_mean": mean, "running_var": var}
         return self.call("batch_norm", inputs, settings)
 
-    # What is handed steps -------------------------------------------------------------------------------------
+    # Operators that take steps ---------------------------------------------------------------------------------
 
     def residual(self, x: Array, branch: Step, *, shortcut: Step | None = None, activation: str = "") -> Result:
         """activation(shortcut(x) + branch(x)); the activation is "relu", "tanh" or none."""
@@ -166,11 +166,11 @@ class Operators:
         return self.call("post_norm", {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps}, {"sublayer": sublayer})
 
     def highway(self, x: Array, transform: Step, gate: Step, *, carry: Step | None = None) -> Result:
-        """transform(x) * t + x * (1 - t), t the sigmoid of gate(x); with a carry, its sigmoid in place of 1 - t."""
+        """transform(x) * t + x * (1 - t), t the sigmoid of gate(x); a carry's sigmoid replaces 1 - t."""
         return self.call("highway", {"x": x}, {}, {"transform": transform, "gate": gate, "carry": carry})
 
     def mhc(self, x: Array, branches: Sequence[Step], logits: Array) -> Result:
-        """x + the sum of the branches' values, weighted by softmax(logits), one logit a branch."""
+        """x + the sum of the branches' values, weighted by softmax(logits), one logit per branch."""
         return self.call("mhc", {"x": x, "logits": logits}, {}, {"branches": tuple(branches)})
 
     # The call -------------------------------------------------------------------------------------------------
@@ -185,9 +185,9 @@ class Operators:
         """
         Call an operator by its name.
 
-        ``inputs`` holds the tensors by name, the leaves of parts included, ``settings`` the keyword arguments, and
-        ``roles`` what a composed operator is handed. The pullback returns the gradient of every input that has one,
-        and those of the steps' parameters as "branch.w". Raises TargetRaised, BadOutput or Unsupported.
+        ``inputs`` has the tensors by name, including the leaves of parts; ``settings`` the keyword arguments; ``roles``
+        the steps and parts of a composed operator. The pullback returns the gradient of every input that has one, and
+        those of the steps' parameters as "branch.w". Raises TargetRaised, BadOutput or Unsupported.
         """
         session, roles = self.session(operator, np.asarray(inputs["x"]).shape, settings), roles or {}
         steps = _steps(roles)
@@ -198,7 +198,7 @@ class Operators:
 
 
 def _plain(session: Session, inputs, settings, parts) -> Result:
-    """A call that is handed tensors, and parts of the framework alone."""
+    """A call with tensors and parts of the framework only."""
     outputs, gradients = _called(session, inputs, settings, parts)
 
     def pull(g: Array) -> dict[str, Array]:
@@ -208,13 +208,13 @@ def _plain(session: Session, inputs, settings, parts) -> Result:
 
 
 def _with_steps(session: Session, inputs, settings, roles: Mapping[str, Handed], steps: Mapping[str, Step]) -> Result:
-    """A call that is handed steps of NumPy."""
+    """A call with NumPy steps."""
     x = np.asarray(inputs["x"])
 
     def parts(kind: str) -> dict[str, Any]:
         return {name: _parts(name, handed, steps, kind) for name, handed in roles.items()}
 
-    # What the target hands to each step; x to one that it does not call.
+    # The arguments that the target passes to each step; x for a step that it does not call.
     first = session.start(inputs, settings, parts=parts("zero"), mode="inference", record=True)
     calls = [] if first.recorder is None else first.recorder.calls
     handed: dict[str, Array] = dict.fromkeys(steps, x)
@@ -224,7 +224,7 @@ def _with_steps(session: Session, inputs, settings, roles: Mapping[str, Handed],
     outputs, gradients = _called(session, {**inputs, **values}, settings, parts("leaf"))
 
     def pull(g: Array) -> dict[str, Array]:
-        # The gradient of what a step returned is the cotangent that it is handed.
+        # The gradient with respect to a step's value is the step's cotangent.
         found = gradients(g)
         pulled = {role: result.pull(np.asarray(found[f"{role}.value"])) for role, result in results.items()}
         back = {f"{role}.replayed": of.pop("x") for role, of in pulled.items()}
@@ -238,17 +238,17 @@ def _with_steps(session: Session, inputs, settings, roles: Mapping[str, Handed],
 def _called(
     session: Session, inputs: Mapping[str, Array | None], settings: Mapping[str, Any], parts: Mapping[str, Any] | None
 ) -> tuple[dict[str, Array], Callable[[Array], Mapping[str, Array | None]]]:
-    """The results of a call, and what returns its gradients by name."""
-    if "vjp" in session.binding.derivatives:  # written out: it needs the results of the call, and no graph
+    """The results of a call, and a function that returns its gradients by name."""
+    if "vjp" in session.binding.derivatives:  # written out: it needs only the results of the call, no graph
         evaluation = session.start(inputs, settings, parts=parts)
         return evaluation.outputs(), lambda g: evaluation.pull(g, keep=True).gradients()
-    # The gradients are a call of their own: no framework has to keep what a deep chain would come back for.
+    # Gradients are computed by a separate call, so that no framework has to keep its graph while a deep chain runs.
     outputs = session.start(inputs, settings, parts=parts, mode="inference").outputs()
     return outputs, lambda g: session.vjp(inputs, settings, g, parts=parts)[1][0]
 
 
 def _steps(roles: Mapping[str, Handed]) -> dict[str, Step]:
-    """The steps of NumPy among what is handed, by the names of their roles."""
+    """The NumPy steps among `roles`, by the names of their roles."""
     found: dict[str, Step] = {}
     for name, handed in roles.items():
         if isinstance(handed, (tuple, list)):
@@ -258,12 +258,12 @@ def _steps(roles: Mapping[str, Handed]) -> dict[str, Step]:
     return found
 
 
-#: The leaves of the parts that stand in for a step.
+#: The leaves of each part that replaces a step.
 _LEAVES = {"zero": (), "leaf": ("value",), "replayed": ("value", "replayed")}
 
 
 def _parts(name: str, handed: Handed, steps: Mapping[str, Step], kind: str) -> Any:
-    """The parts of a kind that stand in for the steps of a role."""
+    """The parts of a kind that replace the steps of a role."""
     if handed is None or isinstance(handed, Part):
         return handed
 

@@ -12,7 +12,7 @@ from .envelopes import envelope
 from .operators import Operators
 from .result import Array, Result
 
-#: Orders of these four axes for the call, for :attr:`Norm.order`.
+#: Orders of these four axes in the call, for :attr:`Norm.order`.
 AS_THEY_ARE = (0, 1, 2, 3)
 CHANNELS_TOGETHER = (1, 0, 2, 3)
 LAST = (0, 1, 3, 2)
@@ -20,13 +20,13 @@ LAST = (0, 1, 3, 2)
 
 @attrs.frozen(eq=False)
 class Norm:
-    """A normalisation without gamma and beta. To what normalises a channel at a time seeds are further channels."""
+    """A normalisation without gamma and beta. Where it works by channel, the seeds become further channels."""
 
     operator: str
     settings: Mapping[str, Any]
-    #: The running statistics of inference, one value a channel.
+    #: The running statistics of inference, one value per channel.
     statistics: Mapping[str, Array] = attrs.field(factory=dict)
-    #: The order of the axes for the call, and the first of the two that become one in it.
+    #: The order of the axes in the call, and the first of the two axes that are joined there.
     order: tuple[int, int, int, int] = AS_THEY_ARE
     joined: int = 0
 

@@ -1,4 +1,4 @@
-"""residual-contributions: what each branch adds to the stream, and what becomes of a model without it."""
+"""residual-contributions: what each branch adds to the stream, and how a model does without it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from .operators import Operators
 from .result import Array, Result, Step
 from .study import Curves, Fact, Facts, Findings, Judgement, Scale, Series, Source, Study, Verdict
 
-#: The blocks, each of two sublayers; Adam's steps, its rate, and the steps through which that rises.
+#: Blocks, of two sublayers each; Adam's steps, its rate, and the number of steps in which the rate rises.
 BLOCKS, STEPS, RATE, WARM_UP = 4, 120, 0.003, 20
 
-#: The samples of a batch in training, and of the one on which everything is measured.
+#: Samples in a training batch, and in the batch for all measurements.
 SAMPLES, MEASURED = 16, 64
 
-#: How often the contributions are measured in training.
+#: The number of times contributions are measured in training.
 LOOKS = 6
 
-#: The number of a batch that is not trained on.
+#: The number of a batch that is not used for training.
 HELD_OUT = 1_000_000
 
-#: The loss of a model that knows nothing.
+#: The loss of a model that has learned nothing.
 CHANCE = float(np.log(training.SYMBOLS))
 
 PRE, POST, NONE = "pre-norm", "post-norm", "no skip"
 
 
 def _kinds() -> Mapping[str, training.Placed]:
-    """How a sublayer is placed: in either block, or below a norm with nothing added."""
+    """The placements of a sublayer: in either block, or below a norm with nothing added."""
 
     def alone(operators: Operators, layer: stacks.Layer) -> Step:
         return steps.joined(lambda x: operators.layer_norm(x, eps=stacks.EPS), layer.branch)
@@ -84,7 +84,7 @@ def _rate(step: int) -> float:
 
 
 def contributions(model: training.Transformer, x: Array) -> Array:
-    """The norm of what each branch returns over that of the stream below it: (seeds, sublayers)."""
+    """The norm of each branch's result relative to that of the stream before it: (seeds, sublayers)."""
     added: list[Array] = []
 
     def recorded(operators: Operators, layer: stacks.Layer) -> Step:
@@ -104,7 +104,7 @@ def _removed(kind: str, place: int) -> str:
 
 
 def judge(facts: Facts) -> Judgement:
-    """Which sublayers can be done without."""
+    """Decide which sublayers the model can do without."""
     lost = {
         kind: {
             int(name.rpartition(" ")[2]): fact.median

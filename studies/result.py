@@ -1,4 +1,4 @@
-"""What a step of a model returns: its value, and the way back from a cotangent of it to gradients."""
+"""The result of a model's step: its value, and the way back from a cotangent to gradients."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Result:
 
     #: The value.
     y: Array
-    #: From a cotangent of y, an array of its shape and dtype, to the gradients by name: "x", and each parameter's.
+    #: Maps a cotangent of y, with its shape and dtype, to the gradients by name: "x", and each parameter's.
     pull: Callable[[Array], dict[str, Array]]
-    #: What an operator returns beside y, by name: the new running statistics of batch_norm.
+    #: An operator's other results, by name: the new running statistics of batch_norm.
     more: Mapping[str, Array] = attrs.field(factory=dict)
 
 
-#: A step of a model: from its input to its result. What it closes over are its parameters.
+#: A step of a model: from its input to its result. Its parameters are what it closes over.
 Step = Callable[[Array], Result]
 
 
@@ -30,7 +30,7 @@ Step = Callable[[Array], Result]
 class Backward:
     """The way back through a chain."""
 
-    #: The gradient with respect to the chain's input, and with respect to what each step returned, in this order.
+    #: The gradients with respect to the chain's input and to each step's result, in this order.
     cotangents: list[Array]
     #: The gradients of each step's parameters, by name.
     parameters: list[dict[str, Array]]
@@ -38,15 +38,15 @@ class Backward:
 
 @attrs.frozen(eq=False)
 class Chain:
-    """Steps one after the other, as they were run."""
+    """Steps run one after the other."""
 
-    #: The chain's input, and what each step returned, in this order.
+    #: The chain's input, and each step's result, in this order.
     values: list[Array]
     results: list[Result]
 
     @classmethod
     def of(cls, x: Array, steps: Sequence[Step]) -> Chain:
-        """Run the steps, the first on x and each other one on what the one before it returned."""
+        """Run the steps: the first on x, every other on the previous result."""
         values, results = [x], []
         for step in steps:
             results.append(step(values[-1]))
@@ -55,11 +55,11 @@ class Chain:
 
     @property
     def y(self) -> Array:
-        """What the last step returned."""
+        """The last step's result."""
         return self.values[-1]
 
     def first(self, count: int) -> Chain:
-        """The chain of the first so many steps, as they were run."""
+        """The chain of the first `count` steps, already run."""
         return Chain(self.values[: count + 1], self.results[:count])
 
     def pull(self, g: Array) -> Backward:

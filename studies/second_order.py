@@ -1,8 +1,8 @@
 """
-Products of a Hessian and a vector, exactly: the gradient's own derivative along the vector.
+Exact products of a Hessian and a vector: the derivative of the gradient along the vector.
 
 A step here takes x with a tangent and returns y with its tangent; its pullback takes a cotangent with *its* tangent.
-A tangent is how far a value moves along the vector, so that the tangent of the gradient is the Hessian times it.
+A tangent is how far a value moves along the vector, so the tangent of the gradient is the Hessian times the vector.
 Source: Pearlmutter, "Fast Exact Multiplication by the Hessian" (1994), Neural Computation 6(1), section 2.
 """
 
@@ -23,7 +23,7 @@ Moving = tuple[Array, Array]
 
 @attrs.frozen(eq=False)
 class Moved:
-    """What a step returns, and the way back: from the cotangent of y to the gradients by name, with their tangents."""
+    """A step's result, and the way back: from the cotangent of y to the gradients by name, with their tangents."""
 
     y: Moving
     pull: Callable[[Moving], dict[str, Moving]]
@@ -54,7 +54,7 @@ def linear(w: Moving, name: str) -> MovingStep:
 
 
 def activated(activation: Activation, bend: Callable[[Array], Array]) -> MovingStep:
-    """An activation, element by element, ``bend`` being its second derivative."""
+    """An activation, element by element; ``bend`` is its second derivative."""
 
     def step(moving: Moving) -> Moved:
         x, tx = moving
@@ -72,11 +72,12 @@ def activated(activation: Activation, bend: Callable[[Array], Array]) -> MovingS
 
 def layer_norm(operators: Operators, eps: float) -> MovingStep:
     """
-    The target's LayerNorm over the last axis, by its own derivatives: in forward mode, and of its gradient.
+    The target's LayerNorm over the last axis, with its own derivatives: forward mode, and the derivative of its
+    gradient.
 
-    The gradient for a g that stays is that of sum(y g), so that its derivative along tx is a Hessian times tx: what
-    the vector-Jacobian product of the gradient is, for a Hessian is symmetric. Raises Unsupported where the target has
-    no such derivatives.
+    For a fixed g the gradient is that of sum(y g). Its derivative along tx is a Hessian times tx; because a Hessian is
+    symmetric, the vector-Jacobian product of the gradient has the same value. Raises Unsupported if the target lacks
+    these derivatives.
     """
     settings = {"eps": eps, "axes": (-1,)}
 
@@ -88,7 +89,7 @@ def layer_norm(operators: Operators, eps: float) -> MovingStep:
 
         def pull(cotangent: Moving) -> dict[str, Moving]:
             g, tg = cotangent
-            # The gradient is linear in g: its tangent is that for a g that stays, and the gradient for tg.
+            # The gradient is linear in g: its tangent is the tangent for a fixed g plus the gradient for tg.
             bent = session.vjp_vjp(inputs, settings, g, tangents)["x"]
             assert bent is not None
             return {"x": (result.pull(g)["x"], bent + result.pull(tg)["x"])}
@@ -99,7 +100,7 @@ def layer_norm(operators: Operators, eps: float) -> MovingStep:
 
 
 def residual(operators: Operators, branch: MovingStep) -> MovingStep:
-    """The target's residual connection, which is linear: its tangent is the same sum, of tangents."""
+    """The target's residual connection. It is linear, so its tangent is the same sum of tangents."""
 
     def step(moving: Moving) -> Moved:
         x, tx = moving
@@ -124,7 +125,7 @@ def residual(operators: Operators, branch: MovingStep) -> MovingStep:
         value, tangent = operators.residual(x, first), operators.residual(tx, second)
 
         def pull(cotangent: Moving) -> dict[str, Moving]:
-            # What reaches x around the branch is the target's; what comes through it is added to that.
+            # The gradient around the branch comes from the target; the gradient through the branch is added.
             around = value.pull(cotangent[0])["x"], tangent.pull(cotangent[1])["x"]
             through = found.pop("x")
             return {"x": (around[0] + through[0], around[1] + through[1]), **found}
@@ -135,7 +136,7 @@ def residual(operators: Operators, branch: MovingStep) -> MovingStep:
 
 
 def joined(steps: Sequence[MovingStep]) -> MovingStep:
-    """Steps one after the other, as one; their parameters' names differ."""
+    """Several steps as one; the names of their parameters must differ."""
 
     def step(moving: Moving) -> Moved:
         results: list[Moved] = []
@@ -155,17 +156,17 @@ def joined(steps: Sequence[MovingStep]) -> MovingStep:
     return step
 
 
-#: An array for each parameter, each (seeds, ...): a direction, or a gradient.
+#: An array for each parameter, (seeds, ...): a direction, or a gradient.
 Direction = Mapping[str, Array]
 
 
 def dot(a: Direction, b: Direction) -> Array:
-    """The inner product of each seed's part, (seeds,)."""
+    """The inner product for each seed, (seeds,)."""
     return sum((a[name] * b[name]).sum(axis=tuple(range(1, b[name].ndim))) for name in a)  # type: ignore[return-value]
 
 
 def along(direction: Direction, factor: Array) -> dict[str, Array]:
-    """The direction times one number a seed."""
+    """The direction times one number per seed."""
     return {name: one * factor.reshape(-1, *[1] * (one.ndim - 1)) for name, one in direction.items()}
 
 
@@ -173,10 +174,10 @@ def largest_eigenvalue(
     product: Callable[[Direction], Direction], start: Direction, count: int
 ) -> tuple[Array, dict[str, Array]]:
     """
-    The largest eigenvalue of each seed's Hessian and its vector, by so many steps of Lanczos's method.
+    The largest eigenvalue of each seed's Hessian and its vector, by Lanczos's method.
 
-    ``product`` is the Hessian times a vector. Every new vector is made orthogonal to all before it, twice, so that
-    rounding does not bring a direction back. Source: Golub and Van Loan, "Matrix Computations", section 10.1.
+    ``product`` multiplies the Hessian by a vector. Every new vector is made orthogonal to all earlier ones, twice, so
+    that rounding does not bring a direction back. Source: Golub and Van Loan, "Matrix Computations", section 10.1.
     """
     basis: list[dict[str, Array]] = [along(start, 1 / np.sqrt(dot(start, start)))]
     images: list[Direction] = []

@@ -1,4 +1,4 @@
-"""Stacks of layers that are alike but for how a layer is put together, with equal weights in equal numbers."""
+"""Stacks of layers that differ only in how a layer is put together, with equal numbers of equal weights."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .study import Scale
 WIDTH = 32
 EPS = 1e-5
 
-#: The gain of the branch that is scaled down: what LayerScale begins with in up to 18 layers (Touvron et al. 2021,
-#: "Going deeper with Image Transformers", arXiv:2103.17239, section 2).
+#: The gain of the scaled-down branch: LayerScale's initial value in up to 18 layers (Touvron et al. 2021, "Going deeper
+#: with Image Transformers", arXiv:2103.17239, section 2).
 GAIN = 0.1
 
-#: The bias of a gate, which lets most of x pass at first (Srivastava, Greff, Schmidhuber 2015, "Highway Networks",
+#: The bias of a gate, with which most of x passes at first (Srivastava, Greff, Schmidhuber 2015, "Highway Networks",
 #: arXiv:1505.00387, section 2.2: "-1, -3 etc.").
 GATE = -2.0
 
 
 @attrs.frozen
 class Initialisation:
-    """An activation with the variance of the weights before it that keeps the size of what goes through."""
+    """An activation, and the variance of the weights before it with which values keep their size."""
 
     name: str
     activation: steps.Activation
-    #: The variance of the weights of the first matrix, times the width; that of the second is 1.
+    #: The variance of the first matrix's weights, times the width; the second matrix's is 1.
     gain: float
 
 
@@ -42,7 +42,7 @@ HE = Initialisation("ReLU", steps.relu, 2.0)
 
 @attrs.frozen(eq=False)
 class Layer:
-    """What one layer is made of: its branch, and where it is a feed-forward one the two halves of that."""
+    """The components of one layer: its branch and, for a feed-forward branch, its two halves."""
 
     branch: Step
     halves: tuple[Step, Step] | None = None
@@ -76,7 +76,7 @@ def attention_layers(scale: Scale, depth: int) -> list[Layer]:
 
 
 def _highway(operators: Operators, layer: Layer) -> Step:
-    """The first half as the transform, and the second without its activation, less a constant, as the gate."""
+    """A highway layer: the transform is the first half; the gate is the second without activation, less a constant."""
     assert layer.halves is not None and layer.second is not None
     transform, inner = layer.halves[0], layer.second
 
@@ -94,7 +94,7 @@ def _mhc(operators: Operators, layer: Layer) -> Step:
     return lambda x: operators.mhc(x, halves, np.zeros(2, x.dtype))
 
 
-#: The ways to put a layer together, by the names that figures give them.
+#: The ways to put a layer together, by their names in figures.
 KINDS: Mapping[str, Callable[[Operators, Layer], Step]] = {
     "plain": lambda operators, layer: layer.branch,
     "residual": lambda operators, layer: lambda x: operators.residual(x, layer.branch),
@@ -107,5 +107,5 @@ KINDS: Mapping[str, Callable[[Operators, Layer], Step]] = {
     "MHC, 2 branches": _mhc,
 }
 
-#: Those made of the two halves of a branch: attention has no halves.
+#: The kinds that need the two halves of a branch, which attention does not have.
 OF_HALVES = ("highway", "MHC, 2 branches")

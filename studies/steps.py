@@ -1,9 +1,9 @@
 """
-The steps that models are made of beside the operators: linear maps, feed-forward and attention branches, gains.
+The steps of a model other than the operators: linear maps, feed-forward and attention branches, gains.
 
-Every array begins with an axis of seeds, so that one call runs all seeds: x is (seeds, samples, width), or (seeds,
-samples, positions, width) for attention, and a weight (seeds, width, width). A step returns its parameters' gradients
-under their names.
+The first axis of every array is seeds, so that one call runs all seeds: x is (seeds, samples, width), or (seeds,
+samples, positions, width) for attention, and a weight is (seeds, width, width). A step returns the gradients of its
+parameters under their names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from .result import Array, Chain, Result, Step
 
-#: An activation: from x to its value, and to its derivative there.
+#: An activation: maps x to its value and its derivative there.
 Activation = Callable[[Array], tuple[Array, Array]]
 
 
@@ -30,7 +30,7 @@ def tanh(x: Array) -> tuple[Array, Array]:
 
 
 def transposed(w: Array) -> Array:
-    """The matrices of w, each with its rows and columns exchanged."""
+    """The matrices of w, each transposed."""
     return np.swapaxes(w, -1, -2)
 
 
@@ -38,7 +38,7 @@ def linear(w: Array, name: str = "w") -> Step:
     """x @ w over the last axis; w of shape (seeds, width, width after it)."""
 
     def rows(x: Array) -> Array:
-        return x.reshape(len(x), -1, x.shape[-1])  # one product of matrices a seed
+        return x.reshape(len(x), -1, x.shape[-1])  # one matrix product per seed
 
     def step(x: Array) -> Result:
         def pull(g: Array) -> dict[str, Array]:
@@ -60,7 +60,7 @@ def activated(activation: Activation) -> Step:
 
 
 def joined(*steps: Step) -> Step:
-    """Steps one after the other, as one; their parameters' names differ."""
+    """Several steps as one; the names of their parameters must differ."""
 
     def step(x: Array) -> Result:
         chain = Chain.of(x, steps)
@@ -76,7 +76,7 @@ def joined(*steps: Step) -> Step:
 
 
 def scaled(factor: float, inner: Step) -> Step:
-    """A constant times what another step returns."""
+    """A constant times another step's result."""
 
     def step(x: Array) -> Result:
         result = inner(x)
@@ -127,5 +127,5 @@ def attention(wq: Array, wk: Array, wv: Array, wo: Array) -> Step:
 
 
 def norm(x: Array) -> Array:
-    """The Euclidean norm of each seed's part: an array of one number a seed."""
+    """The Euclidean norm for each seed: an array with one number per seed."""
     return np.sqrt(np.sum(np.square(x), axis=tuple(range(1, x.ndim))))

@@ -1,4 +1,4 @@
-"""Studies: a claim, who makes it, what is measured, and the rule by which the numbers decide."""
+"""Studies: a claim, its source, the measurement, and the rule by which the numbers decide."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .operators import NotStudied, Operators
 
 Array = np.ndarray
 
-#: So many seeds at least, so that a spread says something.
+#: The least number of seeds; with fewer the spread would mean little.
 SEEDS = 20
 
 
 class Verdict(enum.Enum):
-    """What the numbers say of a claim."""
+    """What the numbers say about a claim."""
 
     HOLDS = "holds"
     UNDER_CONDITIONS = "holds under conditions"
@@ -28,7 +28,7 @@ class Verdict(enum.Enum):
 
 @attrs.frozen
 class Source:
-    """Who makes the claim, and where."""
+    """The source of a claim."""
 
     #: Authors, title and year.
     paper: str
@@ -39,10 +39,10 @@ class Source:
 
 @attrs.frozen
 class Scale:
-    """How much is drawn, and from which seed on."""
+    """How much to draw, and the first seed."""
 
     seed: int = 0
-    #: How many seeds: an axis of that length stands first in whatever is drawn.
+    #: The number of seeds; it is the first axis of every drawn array.
     seeds: int = SEEDS
     #: Smaller models and fewer points, for tests.
     quick: bool = False
@@ -51,13 +51,13 @@ class Scale:
         """
         Standard normal numbers, float64 of shape (seeds, *shape).
 
-        They depend on the seed and the name alone: what is drawn under one name for two models is equal. NumPy
-        promises the numbers of RandomState for good, and those of Generator until its next version.
+        They depend only on the seed and the name: two models that draw under one name get equal numbers. NumPy
+        guarantees the numbers of RandomState for good, but those of Generator only until its next version.
         """
         return np.stack([self._state(name, k).standard_normal(shape) for k in range(self.seeds)])
 
     def integers(self, name: str, high: int, *shape: int) -> Array:
-        """Whole numbers from 0 up to and without ``high``, of shape (seeds, *shape)."""
+        """Whole numbers from 0 up to, but not including, ``high``, of shape (seeds, *shape)."""
         return np.stack([self._state(name, k).randint(0, high, shape) for k in range(self.seeds)])
 
     def _state(self, name: str, place: int) -> np.random.RandomState:
@@ -67,12 +67,12 @@ class Scale:
 
 @attrs.frozen(eq=False)
 class Fact:
-    """A number that the verdict may rest on, measured for each seed."""
+    """A number on which the verdict may rest, measured for each seed."""
 
     name: str
-    #: One value a seed; a single one where nothing was drawn.
+    #: One value per seed; a single one if nothing was drawn.
     values: Array = attrs.field(converter=lambda given: np.atleast_1d(np.asarray(given, np.float64)))
-    #: What theory says, where it says a number.
+    #: The value in theory, if theory gives one.
     expected: float | None = None
 
     @property
@@ -82,7 +82,7 @@ class Fact:
 
     @property
     def low(self) -> float:
-        """The seed's value nearest to the 5th percentile; not between two, of which one may be infinite."""
+        """The seed's value nearest to the 5th percentile; not interpolated, because a neighbour may be infinite."""
         return float(np.quantile(self.values, 0.05, method="nearest"))
 
     @property
@@ -91,7 +91,7 @@ class Fact:
         return float(np.quantile(self.values, 0.95, method="nearest"))
 
 
-#: What a verdict is computed from: the facts by their names.
+#: The facts by name; a verdict is computed from them.
 Facts = Mapping[str, Fact]
 
 
@@ -102,9 +102,9 @@ class Series:
     label: str
     #: (points,)
     x: Array = attrs.field(converter=lambda given: np.asarray(given, np.float64))
-    #: (seeds, points); NaN where there is nothing.
+    #: (seeds, points); NaN where there is no value.
     values: Array = attrs.field(converter=lambda given: np.atleast_2d(np.asarray(given, np.float64)))
-    #: Drawn as a thin line without marks: what theory says, or something to compare with.
+    #: Drawn as a thin line without marks: theory, or a line for comparison.
     guide: bool = False
 
 
@@ -133,18 +133,18 @@ class Contour:
     y: Array
     #: (rows, columns)
     values: Array
-    #: The contours to draw; chosen from the values where there are none.
+    #: The contours to draw; empty: chosen from the values.
     levels: Sequence[float] = ()
 
 
 @attrs.frozen(eq=False)
 class Cells:
-    """A panel that is a table: a shade and a text in each cell."""
+    """A panel with a table: each cell has a shade and a text."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[str]
-    #: (rows, columns): what the shade shows, from 0 to 1; NaN is left white.
+    #: (rows, columns): the shades, from 0 to 1; NaN is left white.
     shades: Array
     #: A text for each cell, row by row.
     texts: Sequence[Sequence[str]]
@@ -155,38 +155,38 @@ Panel = Curves | Contour | Cells
 
 @attrs.frozen(eq=False)
 class Findings:
-    """What a study measured."""
+    """The measurements of a study."""
 
     facts: Sequence[Fact]
     panels: Sequence[Panel]
-    #: Panels side by side.
+    #: The number of panels side by side.
     columns: int = 2
 
 
 @attrs.frozen
 class Judgement:
-    """What the rule makes of the facts."""
+    """The outcome of the rule."""
 
     verdict: Verdict
     #: One sentence, with the numbers.
     because: str
-    #: Under which conditions it holds, where it holds under some.
+    #: The conditions under which the claim holds; empty if there are none.
     conditions: str = ""
 
 
 @attrs.frozen(eq=False)
 class Study:
-    """One claim, and how it is put to test."""
+    """One claim, and its test."""
 
     name: str
-    #: The claim as it is printed, in one sentence.
+    #: The printed claim, in one sentence.
     claim: str
     sources: Sequence[Source]
-    #: What is measured, on what.
+    #: The quantity that is measured, and on what.
     measured: str
     #: The rule, in words; ``judge`` computes it.
     rule: str
-    #: The operators that it calls.
+    #: The operators that the study calls.
     operators: Sequence[str]
     measure: Callable[[Operators, Scale], Findings]
     judge: Callable[[Facts], Judgement]
@@ -194,11 +194,11 @@ class Study:
 
 @attrs.frozen(eq=False)
 class Outcome:
-    """A study that was run."""
+    """A finished study."""
 
     study: Study
     scale: Scale
-    #: What was called for each operator.
+    #: The name of what was called for each operator.
     called: Mapping[str, str]
     target: str
     findings: Findings
@@ -206,10 +206,10 @@ class Outcome:
 
 
 def run(study: Study, operators: Operators, scale: Scale) -> Outcome:
-    """Run a study. Raises NotStudied where the target has none of its operators, or a call of it does not succeed."""
+    """Run a study. Raises NotStudied if the target has none of its operators, or if one of its calls fails."""
     called = operators.names(study.operators)
     try:
-        with np.errstate(all="ignore"):  # what overflows is measured too
+        with np.errstate(all="ignore"):  # overflow is measured too
             findings = study.measure(operators, scale)
     except (TargetRaised, BadOutput, Unsupported) as error:
         raise NotStudied(

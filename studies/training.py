@@ -1,4 +1,4 @@
-"""Training of small transformers, all seeds at once, on data that is generated."""
+"""Trains small transformers on generated data, all seeds at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .operators import Operators
 from .result import Array, Chain, Step
 from .study import Scale
 
-#: Symbols, and places of a sequence; the width of every layer, less than elsewhere, for speed.
+#: Symbols, places in a sequence, and the width of every layer, which is smaller than elsewhere for speed.
 SYMBOLS, PLACES, WIDTH = 4, 4, 16
 
 #: Adam's decay rates and its epsilon (Kingma and Ba 2015, algorithm 1).
@@ -22,17 +22,17 @@ BETA1, BETA2, TINY = 0.9, 0.999, 1e-8
 
 @attrs.frozen(eq=False)
 class Batch:
-    """Sequences of symbols, and for each the symbol that is asked for."""
+    """Sequences of symbols, each with the symbol to predict."""
 
-    #: One-hot: (seeds, samples, PLACES, SYMBOLS + PLACES), the symbol and the place.
+    #: One-hot code of symbol and place: (seeds, samples, PLACES, SYMBOLS + PLACES).
     x: Array
     #: (seeds, samples)
     label: Array
 
 
-@functools.lru_cache(maxsize=256)  # every model that is compared is trained on the same
+@functools.lru_cache(maxsize=256)  # all models of a comparison train on the same batches
 def batch(scale: Scale, number: int, samples: int) -> Batch:
-    """Sequences that begin with a place: what stands at that place is asked for."""
+    """Sequences that begin with the number of a place; the label is the symbol at that place."""
     symbols = scale.integers(f"batch {number}", SYMBOLS, samples, PLACES)
     place = np.broadcast_to(np.eye(PLACES), (*symbols.shape, PLACES))
     x = np.concatenate([np.eye(SYMBOLS)[symbols], place], axis=-1)
@@ -50,13 +50,13 @@ class Transformer:
 
     operators: Operators
     placed: Placed
-    #: Whether a LayerNorm stands before the read-out.
+    #: Whether a LayerNorm precedes the read-out.
     last_norm: bool
     weights: dict[str, Array]
 
     @classmethod
     def drawn(cls, operators: Operators, scale: Scale, blocks: int, placed: Placed, *, last_norm: bool) -> Transformer:
-        """A new one: variance 1/width throughout, 2/width before a ReLU; equal for all kinds of blocks."""
+        """A new model: variance 1/width throughout, 2/width before a ReLU; equal for all kinds of blocks."""
         n = WIDTH
         weights = {
             "embedding": scale.normal("embedding", SYMBOLS + PLACES, n) / np.sqrt(2),
@@ -71,17 +71,17 @@ class Transformer:
 
     @property
     def sublayers(self) -> int:
-        """How many there are: two a block."""
+        """The number of sublayers: two per block."""
         return 1 + max(int(name.partition(".")[0]) for name in self.weights if "." in name)
 
     def layer(self, k: int) -> stacks.Layer:
-        """A sublayer: attention where k is even, feed-forward where it is odd."""
+        """Sublayer k: attention if k is even, feed-forward if it is odd."""
         if k % 2:
             return stacks.Layer(steps.feed_forward(self.weights[f"{k}.w1"], self.weights[f"{k}.w2"], steps.relu))
         return stacks.Layer(steps.attention(*(self.weights[f"{k}.{name}"] for name in ("wq", "wk", "wv", "wo"))))
 
     def run(self, x: Array, without: Sequence[int] = ()) -> Chain:
-        """The embedding, each sublayer, the norm where there is one, and the read-out at each place."""
+        """Run the embedding, each sublayer, the last norm if there is one, and the read-out at each place."""
         chain = [steps.linear(self.weights["embedding"], "embedding")]
         chain += [self.placed(self.operators, self.layer(k)) for k in range(self.sublayers) if k not in without]
         if self.last_norm:
@@ -90,7 +90,7 @@ class Transformer:
         return Chain.of(x, chain)
 
     def gradients(self, chain: Chain, g: Array) -> tuple[list[Array], dict[str, Array]]:
-        """The gradient at each value of the chain, and that of each weight."""
+        """The gradients with respect to each value of the chain, and to each weight."""
         back = chain.pull(g)
         found = {}
         for place, parameters in enumerate(back.parameters):
@@ -112,14 +112,14 @@ def loss(logits: Array, label: Array) -> tuple[Array, Array]:
 
 @attrs.frozen(eq=False)
 class Adam:
-    """Adam without weight decay, on weights that it changes in place."""
+    """Adam without weight decay; it changes the weights in place."""
 
     weights: dict[str, Array]
     _mean: dict[str, Array] = attrs.field(factory=dict)
     _square: dict[str, Array] = attrs.field(factory=dict)
 
     def step(self, gradients: Mapping[str, Array], number: int, rate: float) -> None:
-        """Step ``number``, counted from 1."""
+        """Take step ``number``, counted from 1."""
         for name, gradient in gradients.items():
             m = self._mean[name] = BETA1 * self._mean.get(name, 0.0) + (1 - BETA1) * gradient
             v = self._square[name] = BETA2 * self._square.get(name, 0.0) + (1 - BETA2) * gradient**2
@@ -129,12 +129,12 @@ class Adam:
 
 @attrs.frozen(eq=False)
 class Training:
-    """A model in training; it can be looked at between any two steps."""
+    """A model in training; it can be examined between any two steps."""
 
     model: Transformer
     scale: Scale
     samples: int
-    #: The learning rate of each step, counted from 1.
+    #: The learning rate at each step, counted from 1.
     rate: Callable[[int], float]
     _adam: Adam = attrs.field(init=False)
 
@@ -142,7 +142,7 @@ class Training:
         object.__setattr__(self, "_adam", Adam(self.model.weights))
 
     def steps(self, numbers: Iterable[int]) -> Array:
-        """Train through these steps, each with a batch of its own; the losses before each, (seeds, steps)."""
+        """Train through these steps, each with its own batch; return the losses before each, (seeds, steps)."""
         losses = []
         for number in numbers:
             drawn = batch(self.scale, number, self.samples)

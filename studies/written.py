@@ -15,7 +15,7 @@ from .study import Cells, Contour, Outcome, Panel
 #: The version of the JSON's fields.
 SCHEMA = 1
 
-#: Significant digits of a number there: more than the spread over seeds leaves, and than targets agree in.
+#: Significant digits of a number in the JSON: more than the spread over seeds and targets' differences leave.
 DIGITS = 6
 
 #: A list of numbers, one on each line.
@@ -24,9 +24,9 @@ _NUMBERS = re.compile(r"\[\s+((?:(?:-?[\d.e+-]+|null),?\s+)+)\]")
 
 def written(outcome: Outcome, folder: Path) -> list[Path]:
     """
-    Write NAME.json, NAME.svg and NAME.png into the folder, which is made, and return their paths.
+    Write NAME.json, NAME.svg and NAME.png into the folder, creating it, and return their paths.
 
-    Raises NoFigure, once the JSON is written, where matplotlib is not installed; OSError where nothing can be written.
+    Raises NoFigure, after writing the JSON, if matplotlib is not installed; OSError if nothing can be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     numbers = folder / f"{outcome.study.name}.json"
@@ -39,13 +39,13 @@ def written(outcome: Outcome, folder: Path) -> list[Path]:
 
 
 def json_of(outcome: Outcome) -> str:
-    """The outcome as the text of a JSON file, a list of numbers on one line."""
+    """The outcome as JSON text; each list of numbers is on one line."""
     text = json.dumps(document(outcome), indent=1, ensure_ascii=False) + "\n"
     return _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text)
 
 
 def document(outcome: Outcome) -> dict[str, Any]:
-    """The outcome as JSON holds it: the facts with one value a seed, and each line of the figure with its spread."""
+    """The outcome as a JSON object: the facts with one value per seed, and each line of the figure with its spread."""
     study, scale = outcome.study, outcome.scale
     return {
         "schema": SCHEMA,
@@ -100,7 +100,7 @@ def _line(series: Any) -> dict[str, Any]:
 
 
 def _number(value: float) -> float | None:
-    """JSON has no NaN and no infinity."""
+    """A number for JSON, which has no NaN and no infinity: None for those."""
     return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
 
 

@@ -1,5 +1,5 @@
 """
-normspec in tests of one's own: assertions on data, a pytest plugin, strategies for Hypothesis.
+normspec in a user's own tests: assertions on data, a pytest plugin, strategies for Hypothesis.
 
 Every name is imported when it is first used (PEP 562): pytest loads the plugin of this package in every run.
 """
@@ -70,7 +70,7 @@ def __getattr__(name: str) -> Any:
     kind = name.partition("_")[0]
     file = {"assert": "assertions", "envelope": "envelopes", "OutsideEnvelope": "asserting"}.get(kind, "judgement")
     found = getattr(import_module(f".{file}", __name__), name)
-    globals()[name] = found  # the next use of it asks nobody
+    globals()[name] = found  # the next use finds it without this function
     return found
 
 

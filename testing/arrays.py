@@ -1,4 +1,4 @@
-"""Arrays of any framework, wherever they lie, as NumPy arrays of the same numbers."""
+"""Converts arrays of any framework, on any device, to NumPy arrays of the same numbers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from ..reference.formats import FORMATS, format_of
 
-#: pytest shows the line of the test that passed these arguments, and not where they are refused.
+#: pytest then shows the test's line that passed these arguments, not the line here that refuses them.
 __tracebackhide__ = True
 
-#: What copies an array of a framework to NumPy: TensorFlow and ONNX Runtime, MXNet, CuPy.
+#: The methods that copy an array to NumPy: of TensorFlow and ONNX Runtime, of MXNet, and of CuPy.
 _COPIES = ("numpy", "asnumpy", "get")
 
 
 def array(name: str, value: Any) -> np.ndarray:
     """
-    Return the numbers of an array of any framework, on whatever device, as a NumPy array of the same dtype.
+    Return the numbers of an array of any framework, on any device, as a NumPy array of the same dtype.
 
-    ``name`` stands in the message. Raises TypeError for what is no array or holds no floating point numbers.
+    ``name`` is used in the message. Raises TypeError if the value is no array or holds no floating point numbers.
     """
     found = _numpy(value)
     if found is None:
@@ -34,7 +34,7 @@ def array(name: str, value: Any) -> np.ndarray:
 
 
 def optional(name: str, value: Any) -> np.ndarray | None:
-    """The same, and None for None."""
+    """As `array`, and None for None."""
     return None if value is None else array(name, value)
 
 
@@ -44,10 +44,10 @@ def _numpy(value: Any) -> np.ndarray | None:
     if callable(getattr(value, "detach", None)) and callable(getattr(value, "cpu", None)):
         return _of_torch(value)
     for copy in _COPIES:
-        # Before __array__: CuPy has that too, and refuses. A dict has a get, and a pandas frame is asked for an array.
+        # Before __array__, which CuPy has too, and refuses. Dicts and pandas frames have a get too, but no dtype.
         if callable(getattr(value, copy, None)) and hasattr(value, "dtype"):
             return np.asarray(getattr(value, copy)())
-    if callable(getattr(value, "numpy", None)):  # an OrtValue tells its dtype by another name
+    if callable(getattr(value, "numpy", None)):  # an OrtValue has no attribute dtype
         return np.asarray(value.numpy())
     if hasattr(value, "__array__"):
         return np.asarray(value)
@@ -60,9 +60,9 @@ def _numpy(value: Any) -> np.ndarray | None:
 
 
 def _of_torch(tensor: Any) -> np.ndarray:
-    """A tensor of PyTorch: NumPy has no bfloat16 of its own, so that its 16 bits are handed over as integers."""
+    """A PyTorch tensor. NumPy itself has no bfloat16, so those 16 bits pass through integers."""
     here = tensor.detach().cpu().contiguous()
-    if str(here.dtype) == "torch.bfloat16":  # whoever holds a tensor has imported torch
+    if str(here.dtype) == "torch.bfloat16":  # torch is imported, since there is a tensor
         return here.view(sys.modules["torch"].int16).numpy().view(ml_dtypes.bfloat16)
     return here.numpy()
 
@@ -70,7 +70,7 @@ def _of_torch(tensor: Any) -> np.ndarray:
 def _of_dlpack(value: Any) -> np.ndarray:
     try:
         return np.from_dlpack(value)
-    except (BufferError, RuntimeError, TypeError):  # it lies on a device: NumPy 2.1 has its owner copy it
+    except (BufferError, RuntimeError, TypeError):  # it lies on a device: from NumPy 2.1 on its owner can copy it
         return np.from_dlpack(value, device="cpu", copy=True)  # type: ignore[call-arg]
 
 

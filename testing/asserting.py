@@ -1,4 +1,4 @@
-"""From arrays as a test holds them to a judgement, or to the AssertionError that says what is wrong."""
+"""Turns a test's arrays into a judgement, or into the AssertionError that says what is wrong."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .judgement import Envelope, Judgement
 from .message import message
 from .options import Terms, wider
 
-#: pytest shows the line of the test that passed these arguments, and not where they are refused.
+#: pytest then shows the test's line that passed these arguments, not the line here that refuses them.
 __tracebackhide__ = True
 
 
 class OutsideEnvelope(AssertionError):
-    """A result has elements that no sound algorithm returns; ``judgement`` has what is known of them."""
+    """A result has elements that no sound algorithm returns; ``judgement`` has the details."""
 
     def __init__(self, judgement: Judgement, explain: Callable[[], str]) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class OutsideEnvelope(AssertionError):
         self._text = ""
 
     def __str__(self) -> str:
-        """The message. The cause is looked for when it is first read: Hypothesis meets many that nobody reads."""
+        """The message. The cause is searched for only on the first read: Hypothesis catches many that nobody reads."""
         if self._explain is not None:
             self._text, self._explain = self._explain(), None
         return self._text
@@ -51,18 +51,18 @@ def judged(
     unjudged: bool = False,
 ) -> dict[str, Judgement]:
     """
-    Judge results of one call by name; raise OutsideEnvelope on the first that has elements outside.
+    Judge named results of one call; raise OutsideEnvelope for the first one that has elements outside.
 
-    One that is ``...`` is left out. Raises AssertionError for one that is None or of the wrong shape or dtype,
-    ValueError and TypeError for arguments that do not fit, and ValueError where nothing of a result could be judged,
-    unless ``unjudged`` says that this may be.
+    A result that is ``...`` is left out. Raises AssertionError for one that is None or of the wrong shape or dtype,
+    ValueError and TypeError for unsuitable arguments, and ValueError where nothing of a result could be judged, unless
+    ``unjudged`` allows that.
     """
     given, settings, cotangent = _arguments(operator, inputs, settings, g)
     got = {name: array(name, value) for name, value in results.items() if not _left_out(name, value, given)}
     if not got:
         raise ValueError(f"there is nothing to judge: pass at least one of {', '.join(results)}")
     got = {name: _fitting(name, value, given, terms) for name, value in got.items()}
-    # The dtype of y is that of its cotangent: either is what the arithmetic calls the result.
+    # y and its cotangent have the same dtype; the arithmetic calls it the result's.
     result = next((value for value in (got.get("y"), cotangent) if value is not None), given["x"])
     assert result is not None
     call = Call(operator, given, settings, result.dtype, terms.accuracy)
@@ -81,7 +81,7 @@ def judged(
 
 
 def _judgements(call: Call, got: dict[str, np.ndarray], g: np.ndarray | None, terms: Terms) -> dict[str, Judgement]:
-    """Every result judged, those of x's shape first."""
+    """Judge every result; those of x's shape come first."""
     groups = sampled(call, terms.sample, terms.seed)
     summed = next((name for name in got if name not in judging.OF_X), "")
     if summed and groups is not None and not call.layout.along_columns:
@@ -92,7 +92,7 @@ def _judgements(call: Call, got: dict[str, np.ndarray], g: np.ndarray | None, te
 
 
 def _explained(call: Call, judgement: Judgement, got: np.ndarray, g: np.ndarray | None, terms: Terms) -> str:
-    """What an error says: with the mistake where it is known, and otherwise with what would have allowed for it."""
+    """The error message: with the mistake if it is known, else with the option that would have allowed the result."""
     causes: tuple[Mistake, ...] = ()
     if judgement.name in judging.OF_X:
         causes = mistakes(call, {judgement.name: got}, g, judgement.groups_outside)
@@ -100,7 +100,7 @@ def _explained(call: Call, judgement: Judgement, got: np.ndarray, g: np.ndarray 
 
 
 def _allowing(call: Call, name: str, got: np.ndarray, g: np.ndarray | None, terms: Terms) -> str:
-    """The keyword with which the result would have held: a wider class of algorithms; "" where there is none."""
+    """The keyword, for a wider class of algorithms, with which the result would hold; "" where there is none."""
     for option, value in wider(terms, narrow=call.arithmetic.narrow, centred=call.record.centred):
         other = attrs.evolve(terms, **{option: value})
         again = attrs.evolve(call, accuracy=other.accuracy)
@@ -117,7 +117,7 @@ def enveloped(
     terms: Terms,
     g: Any = None,
 ) -> dict[str, Envelope]:
-    """The exact value of results and their envelope, by name."""
+    """The exact values of results and their envelopes, by name."""
     given, settings, cotangent = _arguments(operator, inputs, settings, g)
     x = given["x"]
     assert x is not None
@@ -127,7 +127,7 @@ def enveloped(
 def _arguments(
     operator: str, inputs: Mapping[str, Any], settings: Mapping[str, Any], g: Any
 ) -> tuple[dict[str, np.ndarray | None], dict[str, Any], np.ndarray | None]:
-    """Arrays, settings and a cotangent that fit one another; ValueError or TypeError where they do not."""
+    """Check and return arrays, settings and cotangent; ValueError or TypeError where they do not fit together."""
     record = OPERATORS[operator]
     x = array("x", inputs["x"])
     given = {name: optional(name, value) for name, value in inputs.items()}
@@ -158,12 +158,12 @@ def _arguments(
 
 
 def _source(name: str) -> str:
-    """The input that a result belongs to: x of y and dx, gamma of dgamma, running_mean of new_running_mean."""
+    """The input that corresponds to a result: x to y and dx, gamma to dgamma, running_mean to new_running_mean."""
     return "x" if name == "y" else name.removeprefix("new_") if name.startswith("new_") else name[1:]
 
 
 def _left_out(name: str, value: Any, given: Mapping[str, np.ndarray | None]) -> bool:
-    """Whether a result is not to be judged. AssertionError for a None where the function owes an array."""
+    """Whether a result is not to be judged. AssertionError for a None where the function must return an array."""
     if value is None and name in ("y", "dx", "dgamma", "dbeta") and given.get(_source(name)) is not None:
         raise AssertionError(
             f"{name} is None, and {_source(name)} is given: the function has not returned it. Pass ... in its place"
@@ -174,9 +174,9 @@ def _left_out(name: str, value: Any, given: Mapping[str, np.ndarray | None]) -> 
 
 def _fitting(name: str, got: np.ndarray, given: Mapping[str, np.ndarray | None], terms: Terms) -> np.ndarray:
     """
-    A result of the shape and dtype of its input, which y need not have where parameters are wider than x.
+    A result with the shape and dtype of its input; y may have another dtype where parameters are wider than x.
 
-    AssertionError for another shape, and for another dtype unless it is not to be checked.
+    AssertionError for another shape, and for another dtype unless ``check_dtype`` is off.
     """
     source = _source(name)
     owner = given.get(source)
@@ -192,7 +192,7 @@ def _fitting(name: str, got: np.ndarray, given: Mapping[str, np.ndarray | None],
         own = got.astype(owner.dtype)
     wider = FORMATS[got.dtype.name].unit_roundoff < FORMATS[owner.dtype.name].unit_roundoff
     if name == "y" and wider and any(one is not None and one.dtype == got.dtype for one in given.values()):
-        # One that holds values of x's dtype alone was rounded to that on the way.
+        # If all its values are numbers of x's dtype, it was rounded to that dtype before.
         return own if np.array_equal(own.astype(got.dtype), got, equal_nan=True) else got
     if terms.check_dtype:
         raise AssertionError(

@@ -1,20 +1,20 @@
 """
-Assertions for the operators that take no parts: results on data of one's own lie within their error envelope.
+Assertions for the operators without parts: results on the user's own data lie within their error envelope.
 
 Arrays may be of NumPy, PyTorch, TensorFlow, JAX, MXNet or CuPy, or anything that has ``__array__``, ``__dlpack__`` or a
-buffer, on any device, of float16, bfloat16, float32 or float64. Pass inputs as the function was given them, and results
-as it returned them. What the arguments mean says the operator's page in ``spec/``; gamma and beta may be None.
+buffer, on any device, of float16, bfloat16, float32 or float64. Pass the function's inputs and results unchanged. The
+operator's page in ``spec/`` says what the arguments mean; gamma and beta may be None.
 
 ``storage`` is about 16-bit data: "H0" where only results are rounded to it, "H1" where the normalised value is too,
 "H2" where the saved statistics are too, "native" where every operation is. options.py has the other keywords.
 
-A result that is ``...`` is not judged. None fails as y, as dx, and as the dgamma of a gamma that is given: a function
-that has lost a gradient returns it. As dbeta it is not judged, since a layer may have no beta.
+A result that is ``...`` is not judged. None fails as y and as dx, and as dgamma where gamma is given, because a
+function that has lost a gradient returns None. None as dbeta is not judged, because a layer may have no beta.
 
-Each returns what it judged: a :class:`Judgement`, whose ``ratio`` is the worst error in units of its bound, or several
-by the names of the results. Each raises :class:`OutsideEnvelope`, an AssertionError, where an element is outside;
-AssertionError for a result of the wrong shape or dtype; TypeError or ValueError for an argument that the operator does
-not take, and where nothing of the data can be judged.
+Each assertion returns a :class:`Judgement`, whose ``ratio`` is the worst error in units of its bound, or several by
+result name. Each raises :class:`OutsideEnvelope`, an AssertionError, if an element is outside; AssertionError for a
+result of the wrong shape or dtype; TypeError or ValueError for an argument that the operator does not take, and where
+nothing of the data can be judged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from .options import CentredOptions, Options
 
-#: pytest shows the line of the test that passed these arguments, and not where they are refused.
+#: pytest then shows the test's line that passed these arguments, not the line here that refuses them.
 __tracebackhide__ = True
 
 
@@ -163,8 +163,8 @@ def assert_batch_norm(
     Assert that y is BatchNorm over each channel of x; the parameters and statistics have shape (channels,).
 
     Without ``training`` the running statistics normalise x. ``new_running_mean`` and ``new_running_var`` are judged
-    where they are given; ``momentum`` is the weight of the new statistic. ``running_variance``: "biased", or "bessel"
-    where the running variance takes up one that was divided by n - 1.
+    if they are given; ``momentum`` is the weight of the new statistic. ``running_variance``: "biased", or "bessel"
+    where the running variance averages variances that were divided by n - 1.
     """
     results = {"y": y, "new_running_mean": new_running_mean, "new_running_var": new_running_var}
     inputs = {"x": x, "gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
@@ -181,7 +181,7 @@ def assert_batch_norm_grads(
     """
     Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape.
 
-    BatchNorm over each channel of x; the statistics count without ``training``.
+    BatchNorm over each channel of x; the statistics are used without ``training``.
     """
     results = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}
     inputs = {"x": x, "gamma": gamma, "beta": None, "running_mean": running_mean, "running_var": running_var}

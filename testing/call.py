@@ -1,4 +1,4 @@
-"""One call of a normalisation on data of the user's: its groups as rows of a matrix, a block at a time."""
+"""One call of a normalisation on the user's data: its groups as rows of a matrix, in blocks."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ..reference.envelope_rows import Rows
 from ..spec.layout import Layout
 from ..spec.operators import OPERATORS, Groups, Operator
 
-#: The settings that say which values are a group.
+#: The settings that determine which values form a group.
 _PLACES = ("axes", "channel_axis", "groups")
 
-#: Values in a block: its float64 intermediates take a few MiB, and smaller ones are slower.
+#: Values in a block: its float64 intermediates take a few MiB; smaller blocks are slower.
 _BLOCK = 1 << 17
 
-# Until an array of more than 128 KiB has been freed, glibc's malloc hands each such array back to the system and asks
-# for the next one page by page. From then on it keeps what is freed, up to twice that size: all arrays of a block.
+# Until an array of more than 128 KiB has been freed, glibc's malloc returns each such array to the system and requests
+# the next one page by page. Afterwards it keeps freed memory, up to twice that size: enough for a block's arrays.
 np.empty(1 << 21)
 
 
 @attrs.frozen(eq=False, slots=False)
 class Call:
-    """One call of an operator that takes no parts, in an accuracy class; the arguments fit one another."""
+    """One call of an operator without parts, in an accuracy class; its arguments are already checked."""
 
     operator: str
     #: Arrays as given, by name; gamma and beta may be None.
@@ -43,7 +43,7 @@ class Call:
 
     @property
     def record(self) -> Operator:
-        """What its operator is."""
+        """The operator's record."""
         return OPERATORS[self.operator]
 
     @property
@@ -68,19 +68,19 @@ class Call:
 
     @property
     def constant(self) -> bool:
-        """Whether mean and variance are given."""
+        """Whether mean and variance are given as constants."""
         return self.record.has_modes and not self.settings["training"]
 
     @property
     def wide(self) -> bool:
-        """Whether any of the data is float64, so that plain float64 values are not exact beside its envelope."""
+        """Whether any of the data is float64, so that plain float64 values are not exact enough for its envelope."""
         return any(value is not None and value.dtype == np.float64 for value in self.inputs.values())
 
     def blocks(self, groups: np.ndarray | None = None) -> Iterator[np.ndarray]:
         """
-        The numbers of the groups, so many at a time; of those that are given, or of all.
+        The numbers of all groups, or of the given ones, in blocks.
 
-        All of them come in blocks that each have every parameter as often, so that sums over groups can be taken.
+        For all groups, each block has every parameter equally often, so that it can be summed over groups.
         """
         layout = self.layout
         together = 1 if groups is not None or layout.along_columns else layout.blocks
@@ -90,7 +90,7 @@ class Call:
             yield chosen[start : start + step]
 
     def rows(self, values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-        """The values of some groups of an array of x's shape: a matrix with one group a row; a view if it can be."""
+        """The values of some groups in an array of x's shape: a matrix with one group per row; a view if possible."""
         layout, first, count = self.layout, int(groups[0]), len(groups)
         if int(groups[-1]) - first == count - 1 and not layout.moves and values.flags.c_contiguous:
             return values.reshape(layout.count, layout.size)[first : first + count]
@@ -98,30 +98,30 @@ class Call:
         return view[places].reshape(count, layout.size)
 
     def put(self, values: np.ndarray, groups: np.ndarray, rows: np.ndarray) -> None:
-        """Write such a matrix into an array of x's shape."""
+        """Write a matrix made by `rows` into an array of x's shape."""
         view, places = self._view(values, groups)
         view[places] = rows.reshape(view[places].shape)
 
     def _view(self, values: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, tuple[Any, ...]]:
-        """An array of x's shape with the axes that tell groups apart in front, and the places of some groups there."""
+        """An array of x's shape with the axes that number the groups in front, and the indices of some groups there."""
         layout = self.layout
         moved = values.transpose(self._order)
         if self.record.groups is Groups.TRAILING:
             lead = moved.shape[: len(layout.before)]
         elif layout.along_columns:
             lead = moved.shape[:1]
-        else:  # channels of a sample: the axis of the channels is split, which copies nothing
+        else:  # groups of a sample's channels: split the channel axis, without a copy
             lead = (moved.shape[0], layout.blocks)
             moved = moved.reshape(*lead, layout.width, *moved.shape[2:])
         return moved, tuple(np.unravel_index(groups, lead)) if lead else (None,)
 
     @property
     def _order(self) -> tuple[int, ...]:
-        """The axes of x in the order in which the layout has them."""
+        """The axes of x in the layout's order."""
         return (*self.layout.before, *self.layout.parameter, *self.layout.after)
 
     def parameter_rows(self, name: str, groups: np.ndarray, default: float) -> np.ndarray:
-        """A gamma or beta beside such a matrix: one row, one column, or a matrix as large."""
+        """gamma or beta, to go beside a matrix of `rows`: one row, one column, or a matrix of that size."""
         layout, value = self.layout, self.inputs.get(name)
         if value is None:
             return np.full((1, 1), default)
@@ -132,13 +132,13 @@ class Call:
         return found if layout.width == 1 else found.repeat(layout.positions, 1)
 
     def statistic(self, name: str, groups: np.ndarray) -> np.ndarray:
-        """A running statistic beside such a matrix, as a column."""
+        """A running statistic, to go beside a matrix of `rows`, as a column."""
         value = self.inputs[name]
         assert value is not None
         return value.astype(np.float64)[groups][:, None]
 
     def envelope(self, groups: np.ndarray) -> OperatorEnvelope:
-        """The envelope of some groups, whose results are matrices with one group a row."""
+        """The envelope of some groups; its results are matrices with one group per row."""
         rows = Rows(
             self.rows(self.x, groups).astype(np.float64),
             self.settings["eps"],
@@ -153,7 +153,7 @@ class Call:
         return OperatorEnvelope(forward, DerivativeEnvelope(forward), matrix)
 
     def place(self, group: int, position: int) -> tuple[int, ...]:
-        """Where in x, or in y, a value of a group is."""
+        """The index in x, and in y, of a value of a group."""
         layout = self.layout
         order = self._order
         at, found = group * layout.size + position, {}
@@ -162,7 +162,7 @@ class Call:
         return tuple(found[axis] for axis in range(len(order)))
 
 
-# The same for every call of a test on the same shapes and dtypes.
+# Cached: all calls of a test on the same shapes and dtypes share them.
 
 
 @lru_cache(maxsize=256)
@@ -172,7 +172,7 @@ def _layout(operator: str, shape: tuple[int, ...], settings: tuple[tuple[str, An
 
 @lru_cache(maxsize=256)
 def _of_block(whole: Layout, groups: Groups, count: int) -> tuple[Layout, Layout]:
-    """How gamma lies beside so many groups, of which sums are taken where they have all of it; and their matrix."""
+    """The layout of gamma beside `count` groups, for sums over them, and the layout of their matrix."""
     after = tuple(whole.shape[axis] for axis in whole.after)
     if groups is Groups.TRAILING:
         beside = Layout.trailing((count, *whole.parameter_shape), len(whole.parameter))
@@ -187,13 +187,13 @@ def _of_block(whole: Layout, groups: Groups, count: int) -> tuple[Layout, Layout
 def _arithmetic(
     data: np.dtype[Any], parameter: np.dtype[Any], accuracy: AccuracyClass, result: np.dtype[Any]
 ) -> Arithmetic:
-    if data.itemsize > 2:  # the classes of storage are about 16-bit data
+    if data.itemsize > 2:  # storage classes apply to 16-bit data only
         accuracy = attrs.evolve(accuracy, storage="H0", cast="last")
     return Arithmetic.of(data, parameter, accuracy, result)
 
 
 def sampled(call: Call, sample: int | None, seed: int) -> np.ndarray | None:
-    """The numbers of a sample of the groups, in order; None for all of them."""
+    """The sorted numbers of a sample of the groups; None for all of them."""
     count = call.layout.count
     if sample is None or sample >= count:
         return None

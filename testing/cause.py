@@ -1,4 +1,4 @@
-"""Which known mistake returns what was returned, on the same data."""
+"""Finds the known mistakes that return the same result on the same data."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from .call import Call
 from .judging import envelopes
 from .options import Terms
 
-#: Values of x up to which all groups are put to every known mistake, and values of a few groups of larger data: a
-#: hundred calls of so many take a second, which only a failure waits for.
+#: Up to this many values of x, every known mistake runs on all groups; on larger data it runs on a few groups with
+#: about this many values. A hundred such calls take a second, and only a failure has to wait for it.
 _WHOLE = 1 << 15
 
-#: Mistakes that are looked for among so many of the groups that show one, beside as many others.
+#: On larger data mistakes run on this many groups that have values outside, and on as many others.
 _SHOWING = 4
 
-#: If more mistakes than so many return the same on this data, it does not tell what was done.
+#: If more mistakes than this return the same on the data, the data does not tell which one was made.
 _ALTERNATIVES = 3
 
-#: Faults that begin at a size of their author's choice: a target's begins elsewhere.
+#: Kinds of faults that begin at a size that their author chose: a target's own mistake begins at another.
 _NAMELESS = ("size",)
 
 
 @attrs.frozen
 class Mistake:
-    """A fault of the library that returns what was returned, but for roundings."""
+    """A fault of the library that returns the same result, apart from roundings."""
 
     fault: str
     sentence: str
@@ -42,12 +42,12 @@ def mistakes(
     call: Call, results: Mapping[str, np.ndarray], g: np.ndarray | None, groups: np.ndarray
 ) -> tuple[Mistake, ...]:
     """
-    The known mistakes that return these values of "y", or of "dx", wherever they were judged; none where that is open.
+    The known mistakes that return these values of "y", or of "dx", in every judged element; none if that is ambiguous.
 
-    ``groups``: those that have values outside. Of large data a few groups are looked at, so that a mistake that goes
-    across groups has no name there.
+    ``groups``: the groups that have values outside. On large data only a few groups are compared, so a mistake that
+    mixes groups is not found there.
     """
-    # Imported here: it builds every fault, a quarter of a second that data which holds does not wait for.
+    # Imported here because it builds every fault; that takes a quarter of a second, which only failures need.
     from ..conformance.faults import registered
 
     fewer = _Fewer.of(call, groups)
@@ -76,7 +76,7 @@ def _alike(asked: Values, answer: np.ndarray) -> bool:
 
 
 def _answers(implementation: Implementation, call: Call, g: np.ndarray | None) -> Iterator[tuple[str, np.ndarray]]:
-    # Copies: a mistake may be that it writes into what it is given, which is the user's.
+    # Copies, because a mistake may write into its arguments, which are the user's arrays.
     given = [None if value is None else value.copy() for value in call.inputs.values()]
     try:
         with np.errstate(all="ignore"):
@@ -85,16 +85,16 @@ def _answers(implementation: Implementation, call: Call, g: np.ndarray | None) -
                 yield "y", found[0] if isinstance(found, tuple) else found
             else:
                 yield "dx", implementation.vjp(*given, g.copy(), **call.settings)[0]
-    except Exception:  # a mistake may be that it raises
+    except Exception:  # some mistakes raise
         return
 
 
 @attrs.frozen(eq=False)
 class _Fewer:
-    """Some groups of a call that show a mistake and some that need not, as a call of its own."""
+    """Some groups of a call, as a call of its own: some that have values outside and some others."""
 
     call: Call
-    #: The places along an axis that are kept, None for all. The axes in front are one where ``flat``.
+    #: The indices kept along an axis, None for all. Where ``flat``, the axes in front are merged into one.
     places: np.ndarray | None
     axis: int
     flat: bool
@@ -113,7 +113,7 @@ class _Fewer:
         return cls(call, np.unique(chosen // layout.blocks), 0, flat=False)
 
     def taken(self, values: np.ndarray) -> np.ndarray:
-        """Those groups of an array of x's shape."""
+        """Those groups, taken from an array of x's shape."""
         if self.places is None:
             return values
         if self.flat:
@@ -121,7 +121,7 @@ class _Fewer:
         return np.ascontiguousarray(values.take(self.places, axis=self.axis))
 
     def smaller(self) -> Call:
-        """The call of those groups; running statistics that nothing depends on are those of a fresh layer."""
+        """The call of those groups; unused running statistics become those of a fresh layer."""
         call, places = self.call, self.places
         inputs = {name: value for name, value in call.inputs.items() if name != "x"}
         if places is not None and call.layout.along_columns:

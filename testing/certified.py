@@ -1,12 +1,12 @@
 """
-Values of some groups in plain float64, each with a bound of how far it is from the exact one.
+Values of some groups in plain float64, each with a bound on its distance from the exact value.
 
-They decide nearly every element of float64 data at a fiftieth of what the exact values cost: what is nearer to the
-envelope's edge than its bound is left to those. The bounds are those of this very evaluation, in which every sum is a
-sum of sums over stretches of about sqrt(n) values: it errs by at most h u sum|t|, h about 2 sqrt(n), in whatever order
-NumPy adds (A1 of spec/accuracy.md, twice). u = 2^-53; every first-order term is named where it arises, and SECOND
-covers what is of order u^2, h^2 u^2 among it. Where that is not small, or something might underflow or overflow, the
-bound is infinite.
+They decide nearly every element of float64 data at a fiftieth of the cost of exact values. Elements that are nearer to
+the envelope's edge than their bound are left to the exact values. The bounds are those of this very evaluation. Every
+sum is a sum of sums over stretches of about sqrt(n) values, so it errs by at most h u sum|t|, h about 2 sqrt(n), in
+whatever order NumPy adds (A1 of spec/accuracy.md, twice). u = 2^-53; every first-order term is named where it arises,
+and SECOND covers the terms of order u^2, including h^2 u^2. The bound is infinite where those are not small, or where
+something might underflow or overflow.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ U = 2.0**-53
 #: h u is at most 2^-30 for groups of up to 2^44 values, and so the terms of second order are below 2^-20 of a bound.
 SECOND = 1 + 2.0**-20
 
-#: Sizes within which no square underflows or overflows by anything that the bounds would notice.
+#: Sizes between which no square underflows or overflows by an amount that matters to the bounds.
 _SMALLEST, _LARGEST = 2.0**-400, 2.0**400
 
-#: What the underflows of a handful of products may add up to, where each factor is at most _LARGEST.
+#: The most that the underflows of a few products add up to, where each factor is at most _LARGEST.
 _UNDERFLOW = 2.0**-1070
 
 
 def height(n: int) -> int:
-    """How many additions a value passes through in a sum of n: in a stretch, of these, and with what is over."""
+    """The number of additions a value passes through in a sum of n: in its stretch, of stretches, and the remainder."""
     length = _stretch(n)
     return length - 1 + n // length - 1 + (n % length > 0)
 
@@ -43,7 +43,7 @@ def _stretch(n: int) -> int:
 
 
 def total(z: Array) -> Array:
-    """The sum of each row, as a column, by stretches."""
+    """The sum of each row, as a column, computed by stretches."""
     n = z.shape[1]
     length = _stretch(n)
     whole = n - n % length
@@ -59,16 +59,16 @@ def mean(z: Array) -> Array:
 @attrs.frozen(eq=False, slots=False)
 class Certified:
     """
-    The values of a matrix with one group a row, and their bounds.
+    The values of a matrix with one group per row, and their bounds.
 
-    Statistics, d and xhat are those that the envelope was evaluated with. How good they are is measured here.
+    Statistics, d and xhat are those of the envelope's own evaluation. The bounds on their errors are computed here.
     """
 
     forward: RowEnvelope
 
     @property
     def rows(self) -> Rows:
-        """The data, and its statistics in float64."""
+        """The data with its statistics in float64."""
         return self.forward.rows
 
     @property
@@ -82,16 +82,16 @@ class Certified:
 
     @cached_property
     def _square(self) -> Array:
-        """The mean of d^2, a column: off by at most (h + 3) u of itself for the d that there is."""
+        """The mean of d^2, a column: its relative error for the given d is at most (h + 3) u."""
         return mean(self.rows.d * self.rows.d)
 
     @cached_property
     def off(self) -> Array:
         """
-        E: how far the mean that was taken out is from the exact one, so that the error of d is at most u |d| + E.
+        E: the distance of the subtracted mean from the exact one, so that the error of d is at most u |d| + E.
 
-        What is left in d is their difference. Its mean is off by (h + 1) u mean|d|, d by u |d|, and mean|d| is at most
-        the root of the mean square.
+        The mean of d is that distance. As computed, that mean is off by (h + 1) u mean|d|, d by u |d|, and mean|d| is
+        at most the root of the mean square.
         """
         if self._constant or not self.rows.centred:
             return np.zeros((len(self.rows.x), 1))
@@ -108,9 +108,9 @@ class Certified:
     @cached_property
     def rho(self) -> Array:
         """
-        The relative error of r: half that of v + eps, and u/2 + 2 u of what forms r of it.
+        The relative error of r: half that of v + eps, and u/2 + 2 u for computing r from it.
 
-        (1 - t)^(-1/2) - 1 is below 0.51 t for t up to 1/64; beyond, and outside the range, it is infinite.
+        (1 - t)^(-1/2) - 1 is below 0.51 t for t up to 1/64. Beyond that, and outside the range, the error is infinite.
         """
         w = self.rows.w
         with np.errstate(all="ignore"):
@@ -121,12 +121,12 @@ class Certified:
 
     @cached_property
     def xh_error(self) -> Array:
-        """The error of xhat: u of d and u of the product, rho of r, and E."""
+        """The error of xhat: u from d and u from the product, rho from r, and E."""
         rows = self.rows
         return SECOND * (np.abs(rows.xh) * (self.rho + 2 * U) + rows.r * self.off) + _UNDERFLOW
 
     def y(self) -> tuple[Array, Array]:
-        """gamma xhat + beta, and its error: of xhat, and u of the product and of the sum each."""
+        """gamma xhat + beta, and its error: that of xhat, and u each from the product and the sum."""
         rows, gamma = self.rows, self.forward.gamma
         scaled = gamma * rows.xh
         y = scaled + self.forward.beta
@@ -144,7 +144,7 @@ class Certified:
             return dx, _known(SECOND * np.abs(dx) * (self.rho + 2 * U) + _UNDERFLOW)
         size, xh = np.abs(h), np.abs(rows.xh)
         first, second = mean(h) if rows.centred else np.zeros((len(h), 1)), mean(h * rows.xh)
-        # Of the means: (h + 1) u, u of h itself, and u of the product with xhat, or what xhat is off by.
+        # Of the means: (h + 1) u, u from h itself, and u from the product with xhat or the error of xhat.
         e1 = U * (self.h + 2) * mean(size) * rows.centred
         e2 = U * (self.h + 3) * mean(size * xh) + mean(size * self.xh_error)
         moved = rows.xh * second
@@ -170,5 +170,5 @@ class Certified:
 
 
 def _known(error: Array) -> Array:
-    """An error; infinite where nothing is known of it."""
+    """An error; infinite where it is NaN, so unknown."""
     return np.where(np.isnan(error), np.inf, error)

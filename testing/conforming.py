@@ -1,4 +1,4 @@
-"""The decorator that makes tests of whatever it stands on; what it was told is kept here for the plugin."""
+"""The decorator that makes tests for a function, class or fixture; its options are kept here for the plugin."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-#: What was said of each object, with the object, which keeps its place in memory from being another's. No attribute of
-#: its own: a function with one is not what another process imports by its name.
+#: The options of each decorated object, by id. The object itself is kept too, so that no other gets its id. The
+#: options are no attribute of the object: with one, a function would differ from what another process imports by name.
 _said: dict[int, tuple[object, Mapping[str, Any]]] = {}
 
 
@@ -19,10 +19,10 @@ def conforms(op: str, **options: Any) -> Callable[[T], T]:
         @normspec.conforms(op="layer_norm", framework="torch")
         def fused_layer_norm(x, gamma, beta, *, eps, axes): ...
 
-    ``op``: which operator it is. ``options``: what `normspec.check` takes beside it, such as ``framework``, ``dtypes``,
-    ``conventions``, ``profile`` ("quick" unless it is said), ``forward_only``, ``fixed``. Of a fixture, what it
-    returns is checked, and it may be any callable or layer. What stands there is returned as it is: tests come of it
-    where pytest collects its module, with normspec installed.
+    ``op``: which operator it is. ``options``: other arguments of `normspec.check`, such as ``framework``, ``dtypes``,
+    ``conventions``, ``profile`` (default "quick"), ``forward_only``, ``fixed``. For a fixture, its value is checked,
+    which may be any callable or layer. The decorated object is returned unchanged: pytest makes the tests when it
+    collects its module, if normspec is installed.
     """
 
     def mark(target: T) -> T:
@@ -33,7 +33,7 @@ def conforms(op: str, **options: Any) -> Callable[[T], T]:
 
 
 def said_of(target: object) -> Mapping[str, Any] | None:
-    """What was said of an object, or of what a fixture was made of; None for nothing."""
+    """The options of a decorated object, or of the function in a fixture; None if it is not decorated."""
     for one in _layers(target):
         held, options = _said.get(id(one), (None, None))
         if options is not None and held is one:
@@ -42,7 +42,7 @@ def said_of(target: object) -> Mapping[str, Any] | None:
 
 
 def _layers(target: object) -> Iterator[object]:
-    """An object, and what it wraps: a fixture wraps the function that it was made of."""
+    """An object, and what it wraps: a fixture wraps its function."""
     seen = 0
     while target is not None and seen < 8:
         yield target

@@ -1,4 +1,4 @@
-"""How far what was returned is outside its bound, where the exact value is known only nearly at first."""
+"""How far a result is outside its bound, where the exact value is at first known only approximately."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..reference.double_double import DD
 from ..reference.envelope_rows import Array
 from ..reference.formats import format_of
 
-#: What adding two numbers and comparing them with a third in float64 may lose.
+#: The most that adding two numbers and comparing the sum with a third may lose in float64.
 _ADDED = 1 + 2.0**-50
 
 
@@ -19,10 +19,10 @@ def decided_ratios(
     got: np.ndarray, value: Array, error: Array | None, bound: Array, exactly: Callable[[np.ndarray], DD]
 ) -> Array:
     """
-    Return |got - exact| / bound of every element, -1 where it is not judged, for values that are off by ``error``.
+    Return |got - exact| / bound of every element, -1 where it is not judged; ``value`` is off by up to ``error``.
 
-    Rows in which that leaves a verdict open are judged by ``exactly(rows)``, and ``value`` holds what is exact there
-    from then on. ``error`` None: the bound covers it.
+    Rows whose verdict stays open because of ``error`` are judged by ``exactly(rows)``; ``value`` then holds their exact
+    values. ``error`` None: the bound covers it.
     """
     far = np.abs(got.astype(np.float64) - value)
     inside = (far if error is None else (far + error) * _ADDED) <= bound
@@ -39,7 +39,7 @@ def decided_ratios(
 
 
 def _outside(got: np.ndarray, value: Array, far: Array, error: Array, bound: Array) -> np.ndarray:
-    """Where an element is outside its bound, wherever within ``error`` of ``value`` the exact value lies."""
-    # Near the largest number of the format infinity is right as well, which is for `ratios` to see.
+    """Where an element is outside its bound for every exact value within ``error`` of ``value``."""
+    # Near the format's largest number infinity is right too; `ratios` decides that.
     ordinary = np.isfinite(value) & (np.abs(value) + bound < format_of(got.dtype).largest / 2)
     return ordinary & ((far > (bound + error) * _ADDED) | np.isnan(got))

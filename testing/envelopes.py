@@ -1,7 +1,7 @@
 """
-The exact values of the operators that take no parts, and their error envelope, as numbers.
+The exact values of the operators without parts, and their error envelopes, as numbers.
 
-Arguments are those of the assertions of the same operator (assertions.py). An envelope is that of an algorithm whose
+The arguments are those of the same operator's assertions (assertions.py). The envelope is that of an algorithm whose
 results have the dtype of x.
 """
 
@@ -139,7 +139,7 @@ def envelope_batch_norm(
     eps: float = 1e-5, momentum: float = 0.1, training: bool = True, channel_axis: int = 1,
     running_variance: str = "biased", storage: str = "H0", **options: Unpack[CentredEnvelopeOptions],
 ) -> dict[str, Envelope]:  # fmt: skip
-    """The exact "y" and its envelope, and those of "new_running_mean" and "new_running_var" of given statistics."""
+    """The exact "y" and its envelope, and those of "new_running_mean" and "new_running_var" if statistics are given."""
     inputs = {"x": x, "gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": momentum, "training": training, "channel_axis": channel_axis}
     terms = Terms(running_variance=running_variance, storage=storage, **options)

@@ -1,4 +1,4 @@
-"""What judging one result against its envelope established."""
+"""The outcome of judging one result against its envelope."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @attrs.frozen
 class Worst:
-    """The element that is farthest outside, or uses most of its bound."""
+    """The element that is farthest outside, or else the one that uses most of its bound."""
 
     index: tuple[int, ...]
     expected: float
@@ -32,18 +32,18 @@ class Judgement:
     #: "y", "dx", "dgamma", "dbeta", "new_running_mean" or "new_running_var".
     name: str
     shape: tuple[int, ...]
-    #: The elements that were judged; those that were not lie where nothing is promised (R1 to R6), or in groups that
-    #: the sample left out.
+    #: The number of judged elements. The others lie where nothing is promised (R1 to R6), or in groups that are not in
+    #: the sample.
     judged: int
     outside: int
     #: The worst element, or a function that finds it: most assertions hold, and nobody asks.
     _worst: Worst | Callable[[], Worst | None] | None = attrs.field(repr=lambda worst: repr(_found(worst)))
-    #: How many groups of how many were looked at, and the seed of the sample.
+    #: The number of groups judged, the number of all groups, and the seed of the sample.
     groups: int
     of_groups: int
     seed: int = 0
-    #: The groups that have elements outside, and the places within a group where there are some; of a parameter's
-    #: gradient and of a statistic only the places.
+    #: The groups that have elements outside, and the positions within a group where some group has one. Results with
+    #: one value per parameter or channel have positions only.
     groups_outside: np.ndarray = attrs.field(factory=lambda: np.zeros(0, int))
     places_outside: np.ndarray = attrs.field(factory=lambda: np.zeros(0, int))
 
@@ -66,10 +66,10 @@ class Judgement:
 
 @attrs.frozen(eq=False)
 class Envelope:
-    """The exact value of a result and the largest error that a sound algorithm can make in it, element by element."""
+    """The exact values of a result and the largest error that a sound algorithm can make in each element."""
 
-    #: float64, of the result's shape: rounded once where any of the data is float64, and otherwise off by at most 2^-29
-    #: of the bound.
+    #: float64, of the result's shape: rounded once if any of the data is float64, otherwise off by at most 2^-29 of the
+    #: bound.
     exact: np.ndarray
     #: float64; infinite where nothing is promised.
     bound: np.ndarray

@@ -1,4 +1,4 @@
-"""Judging what was returned, block by block: all of a block while its envelope is at hand."""
+"""Judges results block by block, so that a block's envelope is computed once for all of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_X = ("y", "dx")
 
 @attrs.define(eq=False)
 class Tally:
-    """What the blocks judged so far come to."""
+    """The sum of the blocks judged so far, for one result."""
 
     call: Call
     judged: int = 0
@@ -36,7 +36,7 @@ class Tally:
         self.places = np.zeros(self.call.layout.size, bool)
 
     def add(self, block: Block, name: str, got: np.ndarray) -> None:
-        """Judge a block: the rows of a result as they were returned."""
+        """Judge a block: these rows of a result."""
         ratio, expected, bound = _ratios(block, name, got)
         self.looked_at += len(block.groups)
         self.judged += int(np.count_nonzero(ratio >= 0))
@@ -58,7 +58,7 @@ class Tally:
             self.places |= outside.any(axis=0)
 
     def judgement(self, name: str, seed: int) -> Judgement:
-        """The whole."""
+        """The judgement of all blocks."""
         call = self.call
         groups = np.concatenate(self.groups_outside) if self.groups_outside else np.zeros(0, int)
         return Judgement(
@@ -69,7 +69,7 @@ class Tally:
 
 @attrs.frozen(eq=False, slots=False)
 class Held:
-    """Results that are within their envelope, and copies of all that tells how far: for whoever asks for that."""
+    """Results that are within their envelope, with copies of all data from which the distance can be computed later."""
 
     call: Call
     results: dict[str, np.ndarray]
@@ -78,7 +78,7 @@ class Held:
 
     @classmethod
     def of(cls, call: Call, results: dict[str, np.ndarray], g: np.ndarray | None, terms: Terms) -> Held:
-        """Arrays are copied: they are the caller's, who may write on them."""
+        """Copies the arrays, because the caller may write to them."""
         inputs = {name: None if value is None else value.copy() for name, value in call.inputs.items()}
         copied = Call(call.operator, inputs, call.settings, call.result, call.accuracy)
         kept = {name: value.copy() for name, value in results.items()}
@@ -86,14 +86,14 @@ class Held:
 
     @cached_property
     def judged(self) -> dict[str, Judgement]:
-        """The whole judgements."""
+        """The full judgements."""
         return _judged(self.call, self.results, self.g, None, self.terms)
 
     def _worst_of(self, name: str) -> Worst | None:
         return self.judged[name].worst
 
     def judgement(self, name: str) -> Judgement:
-        """That of one result."""
+        """The judgement of one result."""
         got, count = self.results[name], self.call.layout.count
         return Judgement(
             self.call.operator, name, got.shape, got.size, 0, partial(self._worst_of, name),
@@ -104,7 +104,7 @@ class Held:
 def judge(
     call: Call, results: dict[str, np.ndarray], g: np.ndarray | None, groups: np.ndarray | None, terms: Terms
 ) -> dict[str, Judgement]:
-    """Judge results by name in all groups, or in some; those of x's shape come first."""
+    """Judge named results in all groups, or in some; results of x's shape come first."""
     if groups is None and within(call, results, g):
         held = Held.of(call, results, g, terms)
         return {name: held.judgement(name) for name in results}
@@ -130,7 +130,7 @@ def _judged(
 
 
 def envelopes(call: Call, names: tuple[str, ...], g: np.ndarray | None, terms: Terms) -> dict[str, Envelope]:
-    """The exact value of results and their envelope, by name."""
+    """The exact values of results and their envelopes, by name."""
     found = {name: Envelope(np.zeros(call.x.shape), np.zeros(call.x.shape)) for name in names if name in OF_X}
     small = _parameters(call, names, g, None, terms)
     with np.errstate(all="ignore"):
@@ -147,7 +147,7 @@ def envelopes(call: Call, names: tuple[str, ...], g: np.ndarray | None, terms: T
 def _parameters(
     call: Call, names: tuple[str, ...], g: np.ndarray | None, groups: np.ndarray | None, terms: Terms
 ) -> Parameters:
-    """Those of the results of which there is one value a parameter."""
+    """The results with one value per parameter."""
     small = tuple(name for name in names if name not in OF_X)
     return Parameters(call, small, g, terms.running_variance == "bessel", groups)
 
@@ -158,7 +158,7 @@ def _ratios(block: Block, name: str, got: np.ndarray) -> tuple[Array, Array, Arr
     value, error = block.nearly(name)
     finite = bool(np.isfinite(value).all())
     ratio = decided_ratios(got, value, error, bound, lambda rows: block.exactly(name, rows))
-    # What shows in y makes its value no finite number.
+    # Where y must be NaN or infinite, its exact value is not finite.
     if name == "y" and not finite:
         ratio[block.shows() & np.isfinite(got)] = np.inf
     return ratio, value, bound

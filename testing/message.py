@@ -1,4 +1,4 @@
-"""What an assertion that fails says."""
+"""The message of an assertion that fails."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..spec import requirement
 from .cause import Mistake
 from .judgement import Judgement
 
-#: Groups or places that are named one by one.
+#: Up to this many groups or places are listed one by one.
 _NAMED = 6
 
 
 def message(judgement: Judgement, causes: tuple[Mistake, ...], allowed: str) -> str:
-    """The worst element, how many are outside and where they lie, and the mistake, or what would allow for it."""
+    """The worst element, how many are outside and where, and the mistake or the option that would allow the result."""
     worst = judgement.worst
     assert worst is not None
     several = judgement.outside != 1
@@ -56,7 +56,7 @@ def _where(judgement: Judgement) -> str:
 
 
 def _listed(numbers: np.ndarray, what: str) -> str:
-    """Numbers in order: a few by themselves, a run from first to last, or how many and the ends."""
+    """Numbers in order: a few one by one, a run by its first and last, or their count and ends."""
     first, last = int(numbers[0]), int(numbers[-1])
     if len(numbers) == 1:
         return f"{what} {first}"

@@ -1,4 +1,4 @@
-"""The keywords that assertions and envelopes of every operator take beside its own."""
+"""The keywords that all assertions and envelopes share; each operator also has its own."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import attrs
 
 from ..reference.accuracy import AccuracyClass
 
-#: pytest shows the line of the test that passed these arguments, and not where they are refused.
+#: pytest then shows the test's line that passed these arguments, not the line here that refuses them.
 __tracebackhide__ = True
 
 
 class EnvelopeOptions(TypedDict, total=False):
-    """The class of algorithms that the envelope allows for: conventions, each normative by default."""
+    """The class of algorithms that the envelope allows for; each convention is the normative one by default."""
 
     #: "kept", or "flushed" where subnormal numbers become zero.
     subnormals: str
 
 
 class CentredEnvelopeOptions(EnvelopeOptions, total=False):
-    """Those of an operator that takes the mean out."""
+    """The options of an operator that subtracts the mean."""
 
     #: "centred"; "shifted" or "one-pass" where the variance is a mean of squares less a squared mean.
     variance_algorithm: str
@@ -30,10 +30,10 @@ class CentredEnvelopeOptions(EnvelopeOptions, total=False):
 
 
 class Options(EnvelopeOptions, total=False):
-    """The same of an assertion, and what it looks at."""
+    """The options of an assertion: its envelope's, and which results and groups it looks at."""
 
-    #: Whether a result of another dtype than its input's fails, as it does by default. Without that it is judged
-    #: rounded to that dtype: for tests that convert what they compare.
+    #: Whether a result with another dtype than its input's fails; it does by default. If False, the result is rounded
+    #: to that dtype and judged: for tests that convert before they compare.
     check_dtype: bool
     #: How many groups to look at, drawn with ``seed``; all of them by default.
     sample: int | None
@@ -41,7 +41,7 @@ class Options(EnvelopeOptions, total=False):
 
 
 class CentredOptions(CentredEnvelopeOptions, Options, total=False):
-    """Those of an operator that takes the mean out."""
+    """The options of an assertion for an operator that subtracts the mean."""
 
 
 def _count(_terms: object, _field: object, value: int | None) -> None:
@@ -51,7 +51,7 @@ def _count(_terms: object, _field: object, value: int | None) -> None:
 
 @attrs.frozen(kw_only=True)
 class Terms:
-    """What a result is held to, and what of it is looked at; the fields are the keywords."""
+    """The options of a judgement: its class of algorithms, its checks and its sample; the fields are the keywords."""
 
     variance_algorithm: str = "centred"
     affine: str = "folded"
@@ -65,7 +65,7 @@ class Terms:
 
     @property
     def accuracy(self) -> AccuracyClass:
-        """The class of algorithms; ValueError where a name is none."""
+        """The class of algorithms; ValueError for an unknown name."""
         return AccuracyClass(
             variance=self.variance_algorithm, affine=self.affine, storage=self.storage, cast=self.cast,
             subnormals=self.subnormals,
@@ -73,7 +73,7 @@ class Terms:
 
 
 def wider(terms: Terms, *, narrow: bool, centred: bool) -> Iterator[tuple[str, str]]:
-    """The fields that allow for more if they have another value, each by itself, in the order of how common that is."""
+    """Other values of single fields that allow for more, the most common first."""
     storages = ("H0", "H1", "H2", "native")
     if narrow:
         yield from (("storage", value) for value in storages[storages.index(terms.storage) + 1 :])

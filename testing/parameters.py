@@ -1,4 +1,4 @@
-"""dgamma, dbeta and running statistics, of which there is one value a parameter."""
+"""Judges dgamma, dbeta and the running statistics, which have one value per parameter or channel."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .values import Block
 
 @attrs.frozen(eq=False)
 class Known:
-    """Values, one a parameter, in float64; how far they may be from the exact ones; and their envelope."""
+    """float64 values, one per parameter; their distance from the exact values; and their envelope."""
 
     value: Array
     #: None: the envelope covers it.
     error: Array | None
     bound: Array
-    #: Those of some places in double-double.
+    #: The double-double values at some places.
     exactly: Callable[[np.ndarray], DD]
 
     def envelope(self, shape: tuple[int, ...]) -> Envelope:
@@ -38,7 +38,7 @@ class Known:
         return Envelope(exact.reshape(shape), self.bound.reshape(shape))
 
     def judge(self, call: Call, name: str, got: np.ndarray, seed: int, looked_at: np.ndarray | None) -> Judgement:
-        """Judge what was returned for them; ``looked_at``: the channels that are a sample, in which alone they are."""
+        """Judge a result; ``looked_at``: the channels of a sample, to which alone these values belong."""
         flat = got.reshape(-1) if looked_at is None else got.reshape(-1)[looked_at]
         value, bound = self.value.copy(), self.bound
         with np.errstate(all="ignore"):
@@ -58,7 +58,7 @@ class Known:
 
 @attrs.frozen(eq=False)
 class _Value:
-    """Values in float64, and how far they may be from the exact ones; None where the envelope covers that."""
+    """float64 values, and a bound on their distance from the exact ones; None where the envelope covers it."""
 
     value: Array
     error: Array | None
@@ -71,7 +71,7 @@ class _Value:
 
     @classmethod
     def summed(cls, layout: Layout, terms: Array, errors: Array | float | None) -> _Value:
-        """The sum over groups of terms that are off by these."""
+        """The sum over groups of terms with these errors."""
 
         def added(z: Array) -> Array:
             return total(z)[:, 0] if layout.along_columns else layout.total(z)
@@ -85,10 +85,10 @@ class _Value:
 
 @attrs.frozen(eq=False)
 class _Part:
-    """What one block adds to the gradients of parameters."""
+    """A block's contribution to the gradients of parameters."""
 
     sums: ParameterSums
-    #: Where every value that shares the parameter is in range.
+    #: For each parameter, whether all values that share it are in range.
     inside: np.ndarray
     dgamma: _Value
     dbeta: _Value
@@ -99,7 +99,7 @@ class _Part:
 
     @classmethod
     def of(cls, block: Block) -> _Part:
-        """The part of a block."""
+        """The contribution of a block."""
         forward, g = block.envelope.forward, block.cotangent
         layout, wide = forward.layout, block.call.wide
         return cls(
@@ -110,7 +110,7 @@ class _Part:
         )
 
     def bound(self, name: str) -> Array:
-        """The envelope; infinite outside the range rules, which dbeta has none of."""
+        """The envelope; infinite outside the range rules. dbeta has no range rules."""
         if name == "dbeta":
             return self.sums.dbeta_bound()
         found = self.sums.dgamma_bound()
@@ -119,20 +119,20 @@ class _Part:
 
 @attrs.define(eq=False)
 class Parameters:
-    """Some of dgamma and dbeta, or of the running statistics, as blocks of groups come by."""
+    """Some of dgamma and dbeta, or of the running statistics, collected block by block."""
 
     call: Call
     names: tuple[str, ...]
-    #: The cotangent of y; without one the running statistics are asked for.
+    #: The cotangent of y; None for the running statistics.
     g: np.ndarray | None
     bessel: bool
-    #: The groups that are looked at; None: all.
+    #: The groups that are judged; None: all.
     groups: np.ndarray | None
     _parts: list[_Part] = attrs.field(init=False, factory=list)
     _statistics: list[dict[str, _Statistic]] = attrs.field(init=False, factory=list)
 
     def add(self, block: Block) -> None:
-        """Take in what a block has to say."""
+        """Add a block."""
         if self.g is None:
             if not self._given:
                 self._statistics.append({name: _Statistic.of(block, name, self.bessel) for name in self.names})
@@ -144,7 +144,7 @@ class Parameters:
             self._parts.append(part)
 
     def known(self) -> dict[str, Known]:
-        """What each must be, of the blocks that came by."""
+        """The values that each result must have, from the blocks added."""
         return {name: self._statistic(name) if self.g is None else self._gradient(name) for name in self.names}
 
     @property
@@ -170,7 +170,7 @@ class Parameters:
 
 
 def _joined(parts: list[_Value]) -> tuple[Array, Array | None]:
-    """The values of blocks one behind the other, and how far they may be from the exact ones."""
+    """The values of several blocks in one array, and a bound on their distance from the exact ones."""
     errors = [one.error for one in parts if one.error is not None]
     return np.concatenate([one.value for one in parts]), np.concatenate(errors) if errors else None
 
@@ -214,7 +214,7 @@ class _Statistic:
         batch = factor * (forward.rows.v if of_variance else forward.rows.mu)[:, 0]
         value, error = (1 - momentum) * old + momentum * batch, None
         if call.wide:
-            # Each of: the factor and its product, 1 - momentum, the two products, and the sum.
+            # Twice: the factor and its product, 1 - momentum, the two products, and the sum each round.
             sizes = 2 * np.abs((1 - momentum) * old) + 4 * np.abs(momentum * batch) + np.abs(value)
             off = factor * (certified.variance_error() if of_variance else certified.mean_error())[:, 0]
             error = SECOND * (momentum * off + U * sizes)

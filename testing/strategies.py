@@ -1,4 +1,4 @@
-"""Strategies of Hypothesis: cases of the operators that take no parts, for properties of one's own."""
+"""Hypothesis strategies: cases of the operators without parts, for the user's own properties."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .options import Terms
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-#: The most groups of a case.
+#: The largest number of groups in a case.
 _GROUPS = 6
 
 
@@ -35,7 +35,7 @@ class NoHypothesis(NormspecError, ImportError):
 
 @attrs.frozen(eq=False, repr=False)
 class Drawn:
-    """One case: what a function is called with, and what judges what it returns."""
+    """One case: the arguments for a function, and the judge of its results."""
 
     _case: Case
     _terms: Terms
@@ -63,23 +63,23 @@ class Drawn:
 
     def judge(self, y: Any, new_running_mean: Any = None, new_running_var: Any = None) -> dict[str, Judgement]:
         """
-        Judge what was returned, in arrays of any framework; a statistic that is None is not judged.
+        Judge results, in arrays of any framework; a statistic that is None is not judged.
 
         Raises OutsideEnvelope, an AssertionError, as `normspec.testing.assert_layer_norm` does. Where nothing is
-        promised of the case, nothing is raised: then ``judged`` of the judgement is 0.
+        promised for the case, nothing is raised; then ``judged`` of the judgement is 0.
         """
         __tracebackhide__ = True
         results = {"y": y, "new_running_mean": new_running_mean, "new_running_var": new_running_var}
         return judged(self.op, results, self.inputs, self.settings, self._terms, unjudged=True)
 
     def judge_gradients(self, dx: Any = ..., dgamma: Any = ..., dbeta: Any = ...) -> dict[str, Judgement]:
-        """Judge the gradients of sum(y g) that are passed, in the same way; None fails where its parameter is given."""
+        """Judge the given gradients of sum(y g) in the same way; None fails where its parameter is given."""
         __tracebackhide__ = True
         results = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}
         return judged(self.op, results, self.inputs, self.settings, self._terms, self.g, unjudged=True)
 
     def __repr__(self) -> str:
-        """What is in it, and which kinds of groups these are."""
+        """The arguments, and the kinds of groups they were drawn from."""
         description = self._case.description
         assert description is not None
         kinds = ", ".join(dict.fromkeys(name for name, _ in description.groups))
@@ -90,7 +90,7 @@ class Drawn:
         return f"{self.op} in {self.dtype}, {groups}: {', '.join((*given, *said))}"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """The same for Hypothesis, which would show every field of an attrs class."""
+        """The same for Hypothesis, which otherwise shows every field of an attrs class."""
         printer.text(repr(self))
 
 
@@ -100,13 +100,13 @@ def _shown(value: np.ndarray | None) -> str:
 
 def cases(op: str, *, dtypes: Iterable[str] | None = None, longest: int = 100, **terms: Any) -> SearchStrategy[Drawn]:
     """
-    Cases of an operator that takes no parts: every kind of group that normspec draws, and every kind of parameter.
+    Cases of an operator without parts: every kind of group and of parameter that normspec draws.
 
-    ``dtypes``: some of "float16", "bfloat16", "float32", "float64"; all by default. ``longest``: the most values of a
-    group. ``terms``: what results are held to, as assertions have it: ``storage="H2"``, ``variance_algorithm`` and so
+    ``dtypes``: some of "float16", "bfloat16", "float32", "float64"; all by default. ``longest``: the most values in a
+    group. ``terms``: options of the judgement, as for the assertions: ``storage="H2"``, ``variance_algorithm`` and so
     on. A case that fails shrinks to one group of few values.
 
-    Raises NoHypothesis, and a NormspecError for an operator or a dtype that there is not.
+    Raises NoHypothesis, and a NormspecError for an unknown operator or dtype.
     """
     try:
         from hypothesis import strategies

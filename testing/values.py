@@ -1,4 +1,4 @@
-"""The values that y and dx of some groups must have, and their envelope."""
+"""The exact values of y and dx for some groups, and their envelopes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .certified import Certified
 
 @attrs.frozen(eq=False, slots=False)
 class Block:
-    """Some groups of a call, and a cotangent of y where gradients are judged; results are one group a row."""
+    """Some groups of a call, with a cotangent of y where gradients are judged; results have one group per row."""
 
     call: Call
     groups: np.ndarray
@@ -53,20 +53,20 @@ class Block:
         return np.where(inside & (found < largest / 4), found, np.inf)
 
     def nearly(self, name: str) -> tuple[Array, Array | None]:
-        """The values in float64, and how far they may be from the exact ones; None where the envelope covers that."""
+        """The float64 values, and a bound on their distance from the exact ones; None where the envelope covers it."""
         if not self.call.wide:
             values = Float64Values(self.envelope)
             return (values.y() if name == "y" else values.dx(self.cotangent)).hi, None
         return self.certified.y() if name == "y" else self.certified.dx(self.cotangent)
 
     def exactly(self, name: str, which: np.ndarray) -> DD:
-        """The values of some of the rows in double-double."""
+        """The double-double values of some of the rows."""
         forward = self.envelope.forward
         x, gamma, beta = (_some(values, which) for values in (forward.rows.x, forward.gamma, forward.beta))
         found = self._normalised(x, which)
         if name == "y":
             return mathematics.affine(found, gamma, beta).to_dd()
-        # The sums over groups that come with dx are not looked at: any layout of the right size will do.
+        # vjp also sums over groups; those sums are not used, so any layout of the right size will do.
         return mathematics.vjp(found, gamma, _some(self.cotangent, which), _matrix(x))[0].to_dd()
 
     def normalised(self) -> mathematics.Rows:
@@ -84,9 +84,9 @@ class Block:
 
     def shows(self) -> np.ndarray:
         """
-        Where y cannot be a finite number, as something that it depends on is none (CM-N3, CM-N4, CM-N6).
+        Where y cannot be finite because a value that it depends on is not (CM-N3, CM-N4, CM-N6).
 
-        A product with a gamma of 0 may leave it out, and so may the one value of a group less its own mean.
+        A product with a gamma of 0 may ignore that value, and so may the only value of a group less its own mean.
         """
         forward, record = self.envelope.forward, self.call.record
         rows = forward.rows
@@ -95,7 +95,7 @@ class Block:
             of_x = np.isnan(rows.x) if self.call.constant else lost
         elif record.centred:
             of_x = np.broadcast_to(lost.any(axis=1, keepdims=True), rows.x.shape)
-        else:  # an infinity makes the root infinite, and the other values of its group 0
+        else:  # an infinity makes the root infinite, so the other values of its group become 0
             of_x = lost | np.isnan(rows.x).any(axis=1, keepdims=True)
         if rows.n < 2:
             of_x = np.zeros_like(of_x)
@@ -104,7 +104,7 @@ class Block:
 
 
 def _some(values: Array, which: np.ndarray) -> Scaled:
-    """Some rows of what broadcasts to a matrix, in double-double."""
+    """Some rows of an array that broadcasts to a matrix, in double-double."""
     return Scaled.of(values if len(values) == 1 else values[which])
 
 

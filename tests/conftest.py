@@ -1,4 +1,4 @@
-"""What every test shares: which frameworks this environment has to have, and where the checkout is."""
+"""Shared by all tests: the frameworks that this environment must have, and the place of the checkout."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from normspec.adapters.remote.launching import environment_of_a_worker
 #: Runs pytest inside a test, which the tests of our own plugin do.
 pytest_plugins = ["pytester"]
 
-#: Set by tox to the frameworks that an environment is about. Where it is not set, whatever is installed counts.
+#: Set by tox to the frameworks of an environment. If it is not set, whatever is installed counts.
 FRAMEWORKS = os.environ.get("NORMSPEC_FRAMEWORKS")
 
-#: What a folder of tests may be named for: its tests need a package that not every environment has.
+#: Names of test folders whose tests need a package that not every environment has.
 FOLDERS = ("torch", "transformers", "tensorflow", "keras", "jax", "flax", "equinox", "onnx", "mxnet", "cluster", "page")
 
-#: MXNet lives under an interpreter of its own, which this names.
+#: The interpreter under which MXNet runs.
 MXNET_PYTHON = os.environ.get("NORMSPEC_MXNET_PYTHON")
 
-#: What has pytest load our plugin. Away from a wheel there is no entry point, and it is named.
+#: Makes pytest load our plugin. Without an installed wheel there is no entry point, so the plugin is named.
 PLUGIN = (
     []
     if any(one.value == "normspec.testing.plugin" for one in metadata.entry_points(group="pytest11"))
@@ -66,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
         kept = tempfile.TemporaryDirectory(prefix="normspec-cache-", ignore_cleanup_errors=True)
         config.add_cleanup(kept.cleanup)
         os.environ["NORMSPEC_CACHE"] = kept.name
-    os.environ["NORMSPEC_RESULTS"] = "none"  # what a test checks is judged there and then
+    os.environ["NORMSPEC_RESULTS"] = "none"  # so that tests judge and do not reuse results
     for name, value in environment_of_a_worker().items():
         if name.startswith("JAX_"):  # a test compiles nothing that another test, or a worker, has compiled before
             os.environ.setdefault(name, value)
@@ -80,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out the folders of frameworks that this environment is not about: `tests/<room>/torch/` and its like."""
+    """Leave out folders of frameworks that are not this environment's: `tests/<room>/torch/` and so on."""
     inside = collection_path.relative_to(Path(__file__).parent).parts
     return True if any(name in inside and not _wanted(name) for name in FOLDERS) else None
 
@@ -88,9 +88,9 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 @pytest.hookimpl(optionalhook=True)  # pytest-xdist may not be there
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """
-    Send those tests of a file to one process of `-n` that share what is made once: each process would make it anew.
+    Send the tests of a file that share an expensive object to one process of `-n`: each process would make it again.
 
-    (The marks that `--dist loadgroup` looks at come to nothing with pytest 9.2 and pytest-xdist 3.8.)
+    (With pytest 9.2 and pytest-xdist 3.8 the marks for `--dist loadgroup` have no effect.)
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -112,7 +112,7 @@ def _sharing(file: Path) -> frozenset[str]:
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is about PyTorch, skip it where there is none, and leave out what only `-m` asks for."""
+    """Mark tests about PyTorch, skip them without PyTorch, and leave out tests that only `-m` selects."""
     for item in items:
         if {"torch", "transformers"} & set(item.path.relative_to(Path(__file__).parent).parts):
             item.add_marker(pytest.mark.torch)
@@ -126,5 +126,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def checkout() -> Path:
-    """The folder that holds the checkout: the source that the tests came with, not what they import."""
+    """The folder of the checkout: the source that the tests belong to, not the package that they import."""
     return Path(__file__).parent.parent

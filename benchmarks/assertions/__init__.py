@@ -1,1 +1,1 @@
-"""The parts of benchmarks/assertion.py, a file a table."""
+"""The parts of benchmarks/assertion.py, one file per table."""

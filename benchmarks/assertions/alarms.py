@@ -1,4 +1,4 @@
-"""Sound functions on draw after draw: any assertion that fails is a false alarm, and ends the run."""
+"""Sound functions on many draws: any assertion that fails is a false alarm, and ends the run."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """
-How many mistakes of the library a comparison sees, and how many sound functions it accuses, on the same data.
+How many of the library's mistakes a comparison catches, and how many sound functions it accuses, on the same data.
 
-A mistake counts where it shows: where something that it returns differs from what the sound function returns that it
-was made of, by a bit, by its dtype, or by not being there. `assert_close` is given the exact values rounded to the
-dtype, which no project has, so that nothing is lost to a reference. A tolerance fitted afterwards stands beside those
-that projects use: the least rtol = atol that accuses none of the sound functions on any of the data.
+A mistake counts where it shows: some result differs in a bit or in its dtype from that of the sound function that it
+was made from, or is missing. `assert_close` gets the exact values rounded to the dtype, which no project has, so that
+no reference adds an error. Beside the tolerances of projects there is one fitted afterwards: the smallest rtol = atol
+that accuses none of the sound functions on any of the data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from normspec.conformance.sound import SOUND
 
 from .data import CALLS, DTYPES, KINDS, Array, Results, drawn, exact, holds, results
 
-#: rtol and atol of tests of each project, by dtype where they depend on that.
+#: rtol and atol in each project's tests, by dtype where they depend on it.
 TOLERANCES: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "defaults": {
         "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
@@ -35,23 +35,23 @@ TOLERANCES: Mapping[str, Mapping[str, tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class Returned:
-    """What one function returned on data of a kind, and how it was judged."""
+    """One function's results on data of a kind, and the judgement of them."""
 
     kind: str
     function: str
     sound: bool
     within_envelope: bool
-    #: Of each result got and want; infinitely far where shape or dtype is another, or nothing was returned.
+    #: Got and wanted values of each result; infinitely far apart if shape or dtype differs or the result is missing.
     values: Sequence[tuple[Array, Array]]
 
     def close(self, rtol: float, atol: float) -> bool:
-        """As torch.testing.assert_close has it."""
+        """Whether torch.testing.assert_close would accept it."""
         return all(bool(((got == want) | (_far(got, want) <= atol + rtol * np.abs(want))).all())
                    for got, want in self.values)  # fmt: skip
 
     @property
     def tolerance(self) -> float:
-        """The least rtol = atol at which it is close."""
+        """The smallest rtol = atol at which it is close."""
         return max(float((_far(got, want) / (1 + np.abs(want))).max()) for got, want in self.values)
 
 
@@ -65,7 +65,7 @@ def caught(kinds: Sequence[str]) -> None:
     names = ("envelope", *TOLERANCES, "fitted")
     for dtype in DTYPES:
         found = [one for kind in kinds for one in _returned(kind, dtype)]
-        # It is a quotient, rounded.
+        # The tolerance is a rounded quotient.
         fitted = max(one.tolerance for one in found if one.sound) * (1 + 1e-9)
         tolerances = (*(one[dtype] for one in TOLERANCES.values()), (fitted, fitted))
         failing = [[one for one in found if not one.within_envelope]]
@@ -79,14 +79,14 @@ def caught(kinds: Sequence[str]) -> None:
 
 
 def _counts(found: Iterable[Returned]) -> str:
-    """How many mistakes there are, and how many sound functions."""
+    """The numbers of mistakes and of sound functions."""
     functions = {(one.function, one.sound) for one in found}
     accused = sum(sound for _, sound in functions)
     return f"{len(functions) - accused}, {accused}"
 
 
 def _returned(kind: str, dtype: str) -> Iterator[Returned]:
-    """What every mistake that shows and every sound function returns on data of a kind."""
+    """The results of every mistake that shows, and of every sound function, on data of a kind."""
     rng = np.random.default_rng(0)
     for op, (_, usual, long) in CALLS.items():
         inputs, g = drawn(op, dtype, rng, long if KINDS[kind][1] else usual, kind)
@@ -95,7 +95,7 @@ def _returned(kind: str, dtype: str) -> Iterator[Returned]:
         for name, sound, made in _functions(op, dtype):
             try:
                 found = results(made, op, inputs, g)
-            except Exception:  # the mistake is that it raises
+            except Exception:  # the mistake may raise
                 continue
             if sound or not _same(found, base):
                 values = [_pair_of(found.get(name), value) for name, value in want.items()]
@@ -103,7 +103,7 @@ def _returned(kind: str, dtype: str) -> Iterator[Returned]:
 
 
 def _functions(op: str, dtype: str) -> Iterator[tuple[str, bool, Implementation]]:
-    """Name, whether it is sound, and what was built of it."""
+    """The name, whether it is sound, and the implementation."""
     for variant in SOUND:
         if variant.operator == op:
             yield variant.name, True, variant.build()

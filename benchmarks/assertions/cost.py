@@ -1,4 +1,4 @@
-"""What an assertion costs, in units of what the operator costs in float64 NumPy."""
+"""The cost of an assertion, relative to the operator's in float64 NumPy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from normspec import testing
 
 from .data import DTYPES, Array, drawn
 
-#: Shapes of x, in which a row of the last axis is a group.
+#: Shapes of x; a row of the last axis is a group.
 SHAPES = (
     (4, 64), (16, 256), (32, 512), (64, 768), (33, 1000), (128, 1024), (8, 197, 768), (256, 4096), (1023, 1025),
     (4, 512, 1024), (1024, 3072), (2048, 5120), (8192, 2048), (4096, 8192),
@@ -22,7 +22,7 @@ SHAPES = (
 
 
 def plain(x: Array, gamma: Array, beta: Array) -> Array:
-    """LayerNorm over the last axis, as one writes it."""
+    """LayerNorm over the last axis, written simply."""
     d = x - x.mean(-1, keepdims=True)
     return d / np.sqrt(np.square(d).mean(-1, keepdims=True) + 1e-5) * gamma + beta
 
@@ -38,7 +38,7 @@ def pulled(x: Array, gamma: Array, g: Array) -> tuple[Array, Array, Array]:
 
 
 def cost() -> None:
-    """Print the median ratio of processor time of both, taken in turns, of y and of the gradients."""
+    """Print the median ratio of both processor times, taken in turns, for y and for the gradients."""
     print(f"| shape | values | {' | '.join(DTYPES)} |\n|---|---|{'---|' * len(DTYPES)}")
     for shape in SHAPES:
         cells = [_cell(shape, dtype) for dtype in DTYPES]
@@ -61,7 +61,7 @@ def _ratio(runs: int, operator: Callable[[], Any], assertion: Callable[[], Any])
 
 
 def _seconds(function: Callable[[], Any]) -> float:
-    """The processor time of a call, of many where one is short: other processes do not count."""
+    """The processor time of a call, over many calls if one is short; other processes do not count."""
     calls, started = 0, time.process_time()
     while time.process_time() - started < 0.01:
         function()

@@ -1,4 +1,4 @@
-"""Data as a test has it, an operator called on it, and the assertions of `normspec.testing` on what comes back."""
+"""Data for a test, an operator's results on it, and the assertions of `normspec.testing` about them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from normspec import testing
 from normspec.adapters.numpy.operators.implementation import Implementation
 
 Array = np.ndarray
-#: y, the new running statistics and the gradients by name; None for one that was not returned.
+#: y, the new running statistics and the gradients by name; None for a missing one.
 Results = Mapping[str, Any]
 
 DTYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64}
 
-#: Each operator's settings, and two shapes of x: one as a test has it, and one whose groups have 16,384 values.
+#: Each operator's settings, and two shapes of x: a usual one, and one whose groups have 16,384 values.
 CALLS: Mapping[str, tuple[Mapping[str, Any], tuple[int, ...], tuple[int, ...]]] = {
     "layer_norm": ({"eps": 1e-5, "axes": (-1,)}, (64, 256), (4, 16_384)),
     "rms_norm": ({"eps": 1e-5, "axes": (-1,)}, (64, 256), (4, 16_384)),
@@ -28,7 +28,7 @@ CALLS: Mapping[str, tuple[Mapping[str, Any], tuple[int, ...], tuple[int, ...]]] 
     "instance_norm": ({"eps": 1e-5, "channel_axis": 1}, (16, 16, 64), (2, 4, 16_384)),
 }  # fmt: skip
 
-#: What x is made of: a function of normal numbers, and whether its groups are long.
+#: How x is made: a function of normal numbers, and whether the groups are long.
 KINDS: Mapping[str, tuple[Callable[[Array], Array], bool]] = {
     "randn": (lambda z: z, False),
     "randn*1e-3": (lambda z: 1e-3 * z, False),
@@ -40,7 +40,7 @@ KINDS: Mapping[str, tuple[Callable[[Array], Array], bool]] = {
 def drawn(
     op: str, dtype: str, rng: np.random.Generator, shape: tuple[int, ...], kind: str = "randn"
 ) -> tuple[dict[str, Any], Array]:
-    """The inputs of an operator by name, and a cotangent: normal numbers but for x and the running variance."""
+    """The inputs of an operator by name, and a cotangent: normal numbers except x and the running variance."""
     settings = CALLS[op][0]
     width = shape[-1:] if "axes" in settings else shape[1:2]
     inputs = {"x": KINDS[kind][0](rng.standard_normal(shape)), "gamma": rng.standard_normal(width)}
@@ -53,7 +53,7 @@ def drawn(
 
 
 def results(made: Implementation, op: str, inputs: Mapping[str, Array], g: Array) -> dict[str, Any]:
-    """What an implementation returns. It gets copies, since a mistake may be that it writes on them."""
+    """The results of an implementation. It gets copies, because a mistake may write to its arguments."""
     settings, copies = CALLS[op][0], [value.copy() for value in inputs.values()]
     with np.errstate(all="ignore"):
         outputs = made.call(*copies, **settings)
@@ -64,7 +64,7 @@ def results(made: Implementation, op: str, inputs: Mapping[str, Array], g: Array
 
 
 def judge(op: str, found: Results, inputs: Mapping[str, Any], g: Any) -> None:
-    """Assert all that was returned."""
+    """Assert that all results hold."""
     values, gradients, given, settings = _apart(op, found, inputs)
     getattr(testing, f"assert_{op}")(**values, **inputs, **CALLS[op][0])
     if gradients:
@@ -72,7 +72,7 @@ def judge(op: str, found: Results, inputs: Mapping[str, Any], g: Any) -> None:
 
 
 def holds(op: str, found: Results, inputs: Mapping[str, Any], g: Any) -> bool:
-    """Whether all assertions do."""
+    """Whether all assertions hold."""
     try:
         judge(op, found, inputs, g)
     except AssertionError:
@@ -92,7 +92,7 @@ def exact(op: str, names: Results, inputs: Mapping[str, Array], g: Array) -> dic
 def _apart(
     op: str, found: Results, inputs: Mapping[str, Any]
 ) -> tuple[Results, Results, Mapping[str, Any], Mapping[str, Any]]:
-    """Values and gradients, and the inputs and settings that an assertion of gradients takes."""
+    """Separate values and gradients; also return the inputs and settings for an assertion about gradients."""
     gradients = {name: value for name, value in found.items() if name in ("dx", "dgamma", "dbeta")}
     values = {name: value for name, value in found.items() if name not in gradients}
     given = {name: value for name, value in inputs.items() if name != "beta"}

@@ -1,4 +1,4 @@
-"""Arrays of the frameworks that are installed: each is judged as NumPy's array of the same numbers is."""
+"""Arrays of the installed frameworks: each is judged like NumPy's array of the same numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .data import DTYPES, Array, drawn
 
 
 def conversions() -> Iterator[tuple[str, Callable[[Array], Any]]]:
-    """What makes arrays of a framework from NumPy's, for each that is installed."""
+    """Functions that turn NumPy's arrays into a framework's, for each installed framework."""
     for made in (_torch, _tensorflow, _jax, _keras, _onnxruntime):
         try:
             yield made.__name__.removeprefix("_"), made()
@@ -59,7 +59,7 @@ def _onnxruntime() -> Callable[[Array], Any]:
 
 
 def frameworks(limit: int) -> None:
-    """Judge a sound y and a wrong one in each framework's arrays, at every shape of at most so many values."""
+    """Judge a sound y and a wrong one in each framework's arrays, at every shape with at most `limit` values."""
     converting = dict(conversions())
     for shape in (one for one in SHAPES if np.prod(one) <= limit):
         for dtype in DTYPES:

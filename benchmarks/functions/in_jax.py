@@ -1,4 +1,4 @@
-"""A LayerNorm as a kernel's author has it, in JAX: float32 at least, rounded once."""
+"""A LayerNorm as a kernel author writes it, in JAX: computed in float32 at least, rounded once."""
 
 import jax.numpy as jnp
 

@@ -1,4 +1,4 @@
-"""A LayerNorm as a kernel's author has it, in NumPy: float32 at least, rounded once, without gradients."""
+"""A LayerNorm as a kernel author writes it, in NumPy: computed in float32 at least, rounded once; no gradients."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A LayerNorm as a kernel's author has it, in PyTorch: float32 at least, rounded once."""
+"""A LayerNorm as a kernel author writes it, in PyTorch: computed in float32 at least, rounded once."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""How long a check takes: a function of one's own, a framework, all frameworks; an engineer's test beside them."""
+"""How long a check takes: of a user's function, a framework, all frameworks; and an engineer's test for comparison."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any
 from rows.row import DTYPES, Measured, NotThere, Row
 
 FUNCTIONS = Path(__file__).parent.parent / "functions"
-#: The shapes that an engineer would think of.
+#: The shapes that an engineer would try.
 SHAPES = ((4, 8), (3, 5, 64), (2, 128, 768), (1, 4096))
 
 
 def kept(what: str, folder: str) -> dict[str, Any]:
-    """The options of `check` that keep truths in a folder, or nowhere. Raises NotThere where a version keeps none."""
+    """The options of `check` that keep truths in a folder, or nowhere. Raises NotThere if a version cannot keep any."""
     import normspec
 
     if "cache" in inspect.signature(normspec.check).parameters:
@@ -31,15 +31,15 @@ def kept(what: str, folder: str) -> dict[str, Any]:
 
 def report(target: Any, what: str = "nothing", *, compiled: str = "cold", **options: Any) -> Any:
     """
-    The report on a target, truths and JAX's compilations kept from a run before it where they are to be warm.
+    The report on a target; where truths and JAX's compilations are to be warm, a run before it has kept them.
 
-    Its ``seconds`` leave out the imports: workers are ready when they begin.
+    Its ``seconds`` do not include the imports: they start when the workers are ready.
     """
     import normspec
 
     with tempfile.TemporaryDirectory() as folder:
         options |= kept(what, f"{folder}/truths")
-        # Without this a second run of the same target judges nothing.
+        # Otherwise a second run of the same target judges nothing.
         os.environ["NORMSPEC_RESULTS"] = "" if what == "unchanged" else "none"
         os.environ |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
         os.environ |= {"JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
@@ -52,7 +52,7 @@ def report(target: Any, what: str = "nothing", *, compiled: str = "cold", **opti
 
 
 def own(framework: str, profile: str, what: str, *, dtypes: tuple[str, ...] = DTYPES, compiled: str = "cold") -> float:
-    """Seconds for the LayerNorm of a framework's tensors."""
+    """Seconds for a LayerNorm on a framework's tensors."""
     if importlib.util.find_spec(framework) is None:
         raise NotThere(f"{framework} is not installed")
     file = f"{FUNCTIONS / f'in_{framework}.py'}:layer_norm"
@@ -63,7 +63,7 @@ def own(framework: str, profile: str, what: str, *, dtypes: tuple[str, ...] = DT
 
 
 def engineer() -> float:
-    """Seconds for `randn` and `assert_close` in the four dtypes, values and gradients; the second run of two."""
+    """Seconds for `randn` and `assert_close` in the four dtypes, values and gradients; of the second of two runs."""
     import torch
     from functions.in_torch import layer_norm
 
@@ -78,7 +78,7 @@ def engineer() -> float:
                 wanted = torch.nn.functional.layer_norm(x, shape[-1:], gamma, beta, 1e-5)
                 torch.testing.assert_close(got, wanted)
                 gradients = [torch.autograd.grad(y, (x, gamma, beta), g) for y in (got, wanted)]
-                if dtype.itemsize > 2:  # in 16 bits no tolerance that one would choose lets these pass
+                if dtype.itemsize > 2:  # in 16 bits these pass no tolerance that one would choose
                     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
         return time.perf_counter() - started
 
@@ -87,18 +87,18 @@ def engineer() -> float:
 
 
 def own_torch(profile: str, what: str) -> Measured:
-    """The check, and how often an engineer's own test would run meanwhile."""
+    """The check's seconds, and how often an engineer's own test would run in that time."""
     seconds = own("torch", profile, what)
     return {"": seconds, "times randn and assert_close": seconds / engineer()}
 
 
 def seconds_of(measure: Any, **options: Any) -> Any:
-    """What measures one figure, as a row has it."""
+    """A row's measure that returns one figure, the seconds."""
     return lambda what: {"": measure(what=what, **options)}
 
 
 def named(targets: tuple[str, ...], profile: str, what: str) -> float:
-    """Seconds for targets by name."""
+    """Seconds for the named targets."""
     return report(targets, what, profile=profile).seconds
 
 

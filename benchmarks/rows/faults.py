@@ -1,4 +1,4 @@
-"""How soon a faulty function is known to be faulty."""
+"""How soon a faulty function is recognised."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from rows.judging import run_of
 from rows.row import Measured, Row
 
-#: One in so many of the fault library, in the order of their names, so that each version has much the same sample.
+#: One fault in this many, in the order of their names, so that every version has much the same sample.
 ONE_IN = 15
 
 
 def first_violation(fault: Any) -> float | None:
-    """Seconds until the first violation of a MUST or SHOULD is seen at `standard`; None if none is."""
+    """Seconds until the first violation of a MUST or SHOULD at `standard`; None if there is none."""
     from normspec.conformance.requests.specimens import target_of
 
     target = target_of(fault.name, fault.operator, fault.build())
@@ -30,11 +30,11 @@ def first_violation(fault: Any) -> float | None:
 
 
 def known_to_be_faulty(every: int, _: str) -> Measured:
-    """The median over the faults, and the time in which nine in ten are known."""
+    """The median over the faults, and the time after which nine in ten are known."""
     from normspec.conformance.faults import FAULTS
 
     sample = sorted(FAULTS, key=lambda fault: fault.name)[::every]
-    first_violation(sample[0])  # what is imported when it is first needed
+    first_violation(sample[0])  # for imports on first use
     times = sorted(t for t in map(first_violation, sample) if t is not None)
     return {
         "": statistics.median(times),

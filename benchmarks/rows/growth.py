@@ -1,4 +1,4 @@
-"""How the cost grows: with elements and groups of one call, with dtypes, targets and seeds of a run."""
+"""How the cost grows: with elements and groups of one call, and with dtypes, targets and seeds of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rows.row import DTYPES, Measured, Row
 
 
 def reference(shapes: Sequence[tuple[int, int]], _: str) -> Measured:
-    """Seconds of the reference for y and the gradients of one call of each shape; the second call of two if short."""
+    """Seconds of the reference for y and gradients of one call of each shape; if it is short, of a second call."""
     found = {}
     for shape in shapes:
         arguments = problem(shape)
@@ -28,7 +28,7 @@ def reference(shapes: Sequence[tuple[int, int]], _: str) -> Measured:
 
 
 def _seconds(count: int, dtypes: Sequence[str], seeds: Sequence[int]) -> float:
-    """Seconds to judge so many sound functions of LayerNorm at `standard`, one seed after the other."""
+    """Seconds to judge `count` sound functions of LayerNorm at `standard`, one seed after the other."""
     targets = sound("layer_norm", count)
     started = time.perf_counter()
     for seed in seeds:
@@ -37,19 +37,19 @@ def _seconds(count: int, dtypes: Sequence[str], seeds: Sequence[int]) -> float:
 
 
 def dtypes(_: str) -> Measured:
-    """Each dtype more."""
-    _seconds(1, DTYPES[-1:], (0,))  # what is imported when it is first needed
+    """The cost of each further dtype."""
+    _seconds(1, DTYPES[-1:], (0,))  # for imports on first use
     return {f"{n} dtypes": _seconds(1, DTYPES[-n:], (0,)) for n in (1, 2, 3, 4)}
 
 
 def targets(_: str) -> Measured:
-    """Each function more of one operator: they share cases and truths."""
+    """The cost of each further function of one operator; they share cases and truths."""
     _seconds(1, ("float32",), (0,))
     return {f"{n} targets": _seconds(n, ("float32",), (0,)) for n in (1, 2, 4, 8)}
 
 
 def seeds(_: str) -> Measured:
-    """Each seed more: other cases beside the same deck."""
+    """The cost of each further seed: it adds new cases to the same deck."""
     _seconds(1, ("float32",), (0,))
     return {f"{n} seeds": _seconds(1, ("float32",), range(n)) for n in (1, 2, 4, 8)}
 

@@ -1,4 +1,4 @@
-"""Judging in this process, as the self-test does: no worker, no report of a command."""
+"""Judges in this process, as the self-test does, without a worker or a command's report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def run_of(
     listener: Callable[[Any], None] | None = None,
     explain: bool = False,
 ) -> Any:
-    """A run over targets that are open."""
+    """A run over open targets."""
     from normspec.conformance.engine.engine import Run
     from normspec.conformance.requests.plan import Plan
     from normspec.conformance.requests.profiles import profile_of

@@ -1,9 +1,9 @@
 """
-What many machines would give, on paper: the units of a run measured here, and handed out there.
+What many machines would gain, on paper: units of a run are measured here, and assigned to machines by calculation.
 
-A unit is one operator in one dtype. Three things do not grow less with machines: opening the targets, which each does
-for itself and all at once; the longest unit; and the search for what a function would have to declare, which begins
-when all units are done. (What it costs to move a unit and its report is left out: some kilobytes each.)
+A unit is one operator in one dtype. More machines do not shorten three things: opening the targets, which all machines
+do at the same time; the longest unit; and the search for what a function would have to declare, which begins when all
+units are done. (The cost of moving a unit and its report is left out: some kilobytes each.)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MACHINES = (1, 2, 4, 8, 16, 64)
 
 
 def makespan(units: Sequence[float], machines: int) -> float:
-    """When the last of the units is done, each taken, the longest first, by the machine that is free first."""
+    """When the last unit is done, if the longest units go first, each to the machine that is free first."""
     free = [0.0] * machines
     for seconds in sorted(units, reverse=True):
         heapq.heapreplace(free, free[0] + seconds)
@@ -30,7 +30,7 @@ def makespan(units: Sequence[float], machines: int) -> float:
 
 
 def model(units: Sequence[float], opening: float, excuses: float) -> Measured:
-    """What machines give, in times; and where it ends."""
+    """How many times faster several machines are, and the limit."""
     alone, serial = opening + sum(units) + excuses, opening + excuses
     speedups = {f"{m} machines, times": alone / (serial + makespan(units, m)) for m in MACHINES}
     return {
@@ -44,7 +44,7 @@ def model(units: Sequence[float], opening: float, excuses: float) -> Measured:
 
 
 def of_torch(profile: str, seeds: int, _: str) -> Measured:
-    """Units of PyTorch's layers, each measured by itself; further seeds are taken to cost what the first does."""
+    """Units of PyTorch's layers, each measured by itself; further seeds are assumed to cost as much as the first."""
     if importlib.util.find_spec("torch") is None:
         raise NotThere("torch is not installed")
     started = time.perf_counter()
@@ -57,7 +57,7 @@ def of_torch(profile: str, seeds: int, _: str) -> Measured:
 
     target = resolve("torch")
     operators = list(dict.fromkeys(binding.operator for binding in target.bindings))
-    run_of([target], "quick", dtypes=("float32",)).report([(operators[0], "float32")])  # what is imported on the way
+    run_of([target], "quick", dtypes=("float32",)).report([(operators[0], "float32")])  # for its imports
     run = run_of([target], profile, explain=True)
     units = []
     for operator in operators:
@@ -65,7 +65,7 @@ def of_torch(profile: str, seeds: int, _: str) -> Measured:
             started = time.perf_counter()
             run.report([(operator, dtype)])
             units.append(time.perf_counter() - started)
-    report, started = run.report([]), time.perf_counter()  # of all of them
+    report, started = run.report([]), time.perf_counter()  # the search for all of them
     excused(run, diagnosed(run, report))
     return model(units * seeds, opening, (time.perf_counter() - started) * seeds)
 

@@ -1,4 +1,4 @@
-"""Peak memory of the judge and the worker, beyond what importing the framework takes."""
+"""Peak memory of the judge and the worker, beyond that of importing the framework."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rows.row import Measured, NotThere, Row
 #: ru_maxrss is in KiB, and in bytes on macOS.
 PER_MIB = 1024.0**2 if sys.platform == "darwin" else 1024.0
 
-#: Imports a framework and prints its peak in MiB. (On Linux ru_maxrss begins with that of the process that starts it.)
+#: Imports a framework and prints its peak in MiB. (On Linux ru_maxrss starts at that of the parent process.)
 _IMPORTED = """
 import pathlib, resource, sys, {0}
 status = pathlib.Path("/proc/self/status")
@@ -26,17 +26,17 @@ print(peak[0] if peak else size / (1024**2 if sys.platform == "darwin" else 1024
 
 
 def imported(framework: str) -> float:
-    """MiB that a process has at its peak which imports the framework and does nothing else."""
+    """The peak in MiB of a process that imports the framework and does nothing else."""
     return float(subprocess.check_output([sys.executable, "-c", _IMPORTED.format(framework)], text=True))
 
 
 def peak(framework: str, target: str, profile: str, **options: Any) -> Measured:
-    """MiB of both processes together, the framework's own left out, and of each."""
+    """MiB of both processes together, without the framework's own, and of each."""
     if importlib.util.find_spec(framework) is None:
         raise NotThere(f"{framework} is not installed")
     report(target, profile=profile, **options)
     judge = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / PER_MIB
-    worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / PER_MIB  # the larger, where there are several
+    worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / PER_MIB  # the largest of several
     own = imported(framework)
     return {
         "together, less the import, MiB": judge + worker - own,
@@ -47,7 +47,7 @@ def peak(framework: str, target: str, profile: str, **options: Any) -> Measured:
 
 
 def alone() -> dict[str, Any]:
-    """One judge and one worker, where a version can be told so."""
+    """Options for one judge and one worker, in a version that has them."""
     import inspect
 
     import normspec

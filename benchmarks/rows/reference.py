@@ -1,4 +1,4 @@
-"""What exactness costs: the reference against a minimal LayerNorm in float64, and against onnx's reference."""
+"""The cost of exactness: the reference against a minimal LayerNorm in float64, and against onnx's reference."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def forward(x: Any, gamma: Any, beta: Any) -> Any:
 
 
 def exact(x: Any, gamma: Any, beta: Any, g: Any) -> Any:
-    """What `minimal` returns, from the reference."""
+    """The same results as `minimal`, from the reference."""
     from normspec.reference import layer_norm_vjp
 
     return forward(x, gamma, beta), *layer_norm_vjp(x, gamma, beta, g, eps=EPS, axes=(-1,))
 
 
 def times(ours: Callable[[], object], theirs: Callable[[], object], repeats: int = 5) -> float:
-    """How many times as long the one takes as the other: the median of several, each called in turn and as long."""
+    """How many times as long the first takes as the second: the median of several timings, taken in turn."""
 
     def seconds(call: Callable[[], object], count: int) -> float:
         started = time.perf_counter()
@@ -64,7 +64,7 @@ def problem(shape: tuple[int, int]) -> tuple[Any, Any, Any, Any]:
 
 
 def onnx_evaluator(features: int) -> Callable[..., Any] | None:
-    """A function (x, gamma, beta) -> y of ONNX's reference evaluator, or None where onnx is missing."""
+    """A function (x, gamma, beta) -> y of ONNX's reference evaluator, or None if onnx is missing."""
     try:
         from onnx import TensorProto, helper
         from onnx.reference import ReferenceEvaluator
@@ -80,7 +80,7 @@ def onnx_evaluator(features: int) -> Callable[..., Any] | None:
 
 
 def against_numpy(_: str) -> Measured:
-    """How many times as long as a minimal version the reference takes for y and the gradients, and their median."""
+    """How many times as long as a minimal version the reference takes for y and the gradients, and the median ratio."""
     found = {}
     for groups, features in SHAPES:
         given = problem((groups, features))
@@ -90,7 +90,7 @@ def against_numpy(_: str) -> Measured:
 
 
 def against_onnx(_: str) -> Measured:
-    """How many times as long as onnx's reference evaluator it takes for y."""
+    """How many times as long as onnx's reference evaluator the reference takes for y."""
     found = {}
     for groups, features in SHAPES:
         evaluate, given = onnx_evaluator(features), problem((groups, features))[:3]

@@ -1,7 +1,7 @@
 """
-The pytest plugin: tests of targets that are named, and of what `normspec.conforms` stands on.
+The pytest plugin: tests of the targets that a run names, and of objects decorated with `normspec.conforms`.
 
-pytest loads this file in every run, so it imports nothing of normspec before something is asked for.
+pytest loads this file in every run, so it imports nothing of normspec until one of these is used.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-#: Options that say nothing where no target is named; tests of `normspec.conforms` have their own.
+#: Options that do nothing unless a target is named; `normspec.conforms` takes its own options.
 _ABOUT_TARGETS = tuple(f"--normspec-{name}" for name in ("op", "dtype", "framework", "profile", "seed"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options, and their likes in the configuration."""
+    """Add the options and their counterparts in the configuration."""
     group = parser.getgroup("normspec", "normalisation layers")
     group.addoption(
         "--normspec",
@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register markers, and what collects where something is asked for."""
+    """Register the markers, and the collecting plugin if targets are named."""
     config.addinivalue_line("markers", "normspec: a requirement of a normalisation layer")
     config.addinivalue_line("markers", "normspec_must: one that a target has to keep to conform")
     config.addinivalue_line(
@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Any:
-    """Make tests of what `normspec.conforms` stands on, where anything does."""
+    """Make tests of an object decorated with `normspec.conforms`."""
     conforming = sys.modules.get("normspec.testing.conforming")
     said = None if conforming is None else conforming.said_of(obj)
     if said is None:
@@ -67,13 +67,13 @@ def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Any:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Say what is left to judge after selection: nothing else is."""
+    """Tell the work which tests are left after selection; it judges nothing else."""
     if items := sys.modules.get(f"{__name__}.items"):
         items.expect(session.items)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how many results are those of an earlier run, if any are."""
+    """Say how many results come from an earlier run, if any do."""
     if items := sys.modules.get(f"{__name__}.items"):
         reports = [
             one for some in terminalreporter.stats.values() for one in some if getattr(one, "when", "") == "call"
@@ -88,7 +88,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show what was found without a traceback of ours; a test that is skipped stands where its target does."""
+    """Show findings without a traceback of ours; a skipped test is located at its target."""
     report = yield
     items = sys.modules.get(f"{__name__}.items")
     if items is not None and call.excinfo is not None and isinstance(call.excinfo.value, items.Violation):

@@ -1,4 +1,4 @@
-"""One test: a requirement of an operator in a dtype, read off the work that was done once for all of these."""
+"""One test: a requirement of an operator in a dtype. Its verdict is read from work that all such tests share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS
 from .work import Place, Work
 
-#: The property of a test whose result was kept, with the time since when.
+#: The property of a test whose result was kept from an earlier run; its value is the time of that run.
 KEPT = "normspec-kept"
 
 
@@ -28,15 +28,15 @@ class Violation(Exception):
 
 
 class NormspecAdvice(UserWarning):
-    """A SHOULD is violated, which leaves a target conforming."""
+    """A SHOULD is violated; the target still conforms."""
 
 
 def verdict_on(report: Report, identifier: str, test: pytest.Item) -> None:
     """
-    Return where a requirement holds, in every binding that it was judged in, or differs as declared.
+    Return if a requirement holds, or differs as declared, in every binding that it was judged in.
 
-    Raises Violation, and pytest's skip where nothing was judged; a violated SHOULD is a warning of the test. What fails
-    as the configuration expects is pytest's xfail, a strict one: what passes in spite of that is a Violation.
+    Raises Violation, or pytest's skip where nothing was judged. A violated SHOULD becomes a warning of the test. A
+    failure that the configuration expects becomes a strict xfail: if it passes nevertheless, that is a Violation.
     """
     results = [one for one in report.results if one.requirement == identifier]
     by_verdict: dict[Verdict, list[Result]] = {}
@@ -63,7 +63,7 @@ def verdict_on(report: Report, identifier: str, test: pytest.Item) -> None:
 
 
 def _defined(report: Report, wrong: Result, test: pytest.Item) -> str:
-    """Where what is wrong is defined, as the last line of what a failure shows; nothing of a framework's own."""
+    """The last line of a failure: the file and line of the target's definition; empty for a framework's own layers."""
     found = definition(report, wrong.target, wrong.binding)
     if found is None:
         return ""
@@ -84,28 +84,28 @@ class Requirement(pytest.Item):
     """The test of a requirement."""
 
     def __init__(self, *, work: Work, place: Place, identifier: str, name: str, parent: Any, **node: Any) -> None:
-        # Its id is said in full: pytest tells what stands in brackets apart where it reads an id, and not in a name.
+        # The id is given in full: pytest recognises the part in brackets in an id, but not in a name.
         super().__init__(name, parent, nodeid=f"{parent.nodeid}::{name}", **node)
         self.work, self.place, self.identifier = work, place, identifier
         for marker in markers(identifier, place):
             self.add_marker(marker)
 
     def runtest(self) -> None:
-        """Judge it."""
+        """Judge the requirement."""
         verdict_on(self.work.report(self.place), self.identifier, self)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where the function stands, if it is one of the user's own."""
+        """Where the function is defined, if it is the user's own."""
         where = Source.of(self.work)
         return where.file or self.path, where.line or 0, self.nodeid  # pytest wants a line for a warning
 
     def skipped_at(self) -> tuple[str, int]:
-        """Where it is said to be skipped."""
+        """Where the test is located if it is skipped."""
         file, line, _ = self.reportinfo()
         return str(file), line + 1
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
-        """What was found, and no traceback of ours."""
+        """The findings, without a traceback of ours."""
         if isinstance(excinfo.value, (Violation, NormspecError)):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
@@ -113,34 +113,34 @@ class Requirement(pytest.Item):
 
 @attrs.frozen
 class Source:
-    """Where a target stands."""
+    """Where a target is defined."""
 
     file: Path | None
     line: int | None
 
     @classmethod
     def of(cls, work: Work) -> Source:
-        """The file and line of a function or layer of the user's own; nothing of a framework's."""
+        """The file and line of a user's own function or layer; None for a framework's."""
         found = next(iter(work.subjects()), {})
         file, line = found.get("file"), found.get("line")
         return cls(Path(file) if file else None, line - 1 if isinstance(line, int) and line else None)
 
 
 def register_markers(config: pytest.Config) -> None:
-    """Enter the marker of each operator, so that `--strict-markers` knows it."""
+    """Register a marker for each operator, so that `--strict-markers` accepts it."""
     for name in OPERATORS:
         config.addinivalue_line("markers", f"normspec_{name}: a requirement of {name}")
 
 
 def expect(items: Sequence[pytest.Item]) -> None:
-    """Tell the work of each target which of its tests are left."""
+    """Tell the work of each target which of its tests are left after selection."""
     for item in items:
         if isinstance(item, Requirement):
             item.work.expect(item.place, item.identifier)
 
 
 def markers(identifier: str, place: Place) -> Iterator[str | pytest.MarkDecorator]:
-    """The markers of a test: that it is one of ours, its level, and its operator."""
+    """The markers of a test: `normspec`, its level, and its operator."""
     yield pytest.mark.normspec
     yield pytest.mark.normspec_must if requirement(identifier).level is Level.MUST else pytest.mark.normspec_should
     yield getattr(pytest.mark, f"normspec_{place[0]}")

@@ -1,4 +1,4 @@
-"""With pytest-xdist: the tests of one operator and dtype of a target go to one worker, which does their work once."""
+"""For pytest-xdist: sends the tests of one operator and dtype of a target to one worker, which works once for all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _END = re.compile(r"::(?P<op>\w+)::[A-Z]+-[A-Z]\d+\[(?P<dtype>\w+)\]$")
 
 
 class ByPlace(LoadScopeScheduling):
-    """Every other test is handed out by itself."""
+    """Distributes tests by operator and dtype of their target; any other test on its own."""
 
     def __init__(self, config: Any, log: Any, targets: tuple[str, ...]) -> None:
         super().__init__(config, log)

@@ -1,4 +1,4 @@
-"""The targets that were named for a run of pytest: their tests, and who does their work."""
+"""The targets named for a run of pytest: their tests, and the work behind them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ...spec.errors import NormspecError
 from .items import Requirement, register_markers
 from .work import Place, Work, expected_failures, request_for
 
-#: What separates a target, an operator and a requirement in the id of a test.
+#: Separates target, operator and requirement in the id of a test.
 APART = "::"
 
 
 class Target(pytest.Collector):
-    """A target, whose tests stand under its operators."""
+    """A target; its tests are grouped by operator."""
 
     def __init__(self, *, work: Work, ids: tuple[str, ...], **node: Any) -> None:
         super().__init__(**node)
         self.work, self.ids = work, ids
 
     def collect(self) -> list[Operator]:
-        """One collector for each operator. Raises what pytest shows where the target cannot be had."""
+        """One collector for each operator. Raises CollectError if the target cannot be opened."""
         try:
             places = self.work.places()
         except NormspecError as error:
@@ -43,7 +43,7 @@ class Operator(pytest.Collector):
         self.places = places
 
     def collect(self) -> list[Requirement]:
-        """A test for each dtype and requirement: those of a dtype together, since they share their work."""
+        """A test for each dtype and requirement. Tests of a dtype come together, since they share their work."""
         assert isinstance(self.parent, Target)
         work, ids = self.parent.work, self.parent.ids
         grouped = self.config.pluginmanager.hasplugin("xdist")
@@ -65,15 +65,15 @@ class Asked:
 
     names: tuple[str, ...]
     options: Mapping[str, Any]
-    #: Whether this is a worker of pytest-xdist, beside others that do other tests.
+    #: Whether this is a worker of pytest-xdist; the other workers run other tests.
     worker: bool
-    #: Beginnings of ids that alone were asked for on the command line.
+    #: Beginnings of test ids given on the command line; only these tests run.
     ids: tuple[str, ...] = ()
     _works: list[Work] = attrs.field(factory=list)
 
     @classmethod
     def of(cls, config: pytest.Config, names: Sequence[str]) -> Asked:
-        """What the options of a run say; ids of tests of these targets are taken from among its arguments."""
+        """Read the options of a run; move the ids of these targets' tests out of pytest's arguments."""
         register_markers(config)
         options = {
             "op": config.getoption("--normspec-op") or config.getini("normspec_ops") or None,
@@ -100,7 +100,7 @@ class Asked:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Where tests are handed out one by one, hand out those of an operator and a dtype together."""
+        """Where xdist distributes tests one by one, keep those of an operator and a dtype together."""
         if config.getoption("dist") != "load":
             return None
         from .scheduling import ByPlace
@@ -108,6 +108,6 @@ class Asked:
         return ByPlace(config, log, self.names)
 
     def pytest_sessionfinish(self) -> None:
-        """Let go of the targets."""
+        """Close the targets."""
         for work in self._works:
             work.close()

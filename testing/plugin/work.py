@@ -1,4 +1,4 @@
-"""The work behind the tests of one target: each operator and dtype is judged once, whatever asks for it, and when."""
+"""The work behind the tests of one target: each operator and dtype is judged once, for all tests that need it."""
 
 from __future__ import annotations
 
@@ -32,49 +32,49 @@ Place = tuple[str, str]
 
 
 def request_for(target: Any, options: Mapping[str, Any]) -> Request:
-    """The request for one target, with the arguments of `normspec.check`; at `quick` unless a profile is named."""
+    """The request for one target, with the arguments of `normspec.check`; the profile is `quick` unless given."""
     return requested(target, **{"profile": "quick", **options})
 
 
 def expected_failures(target: Any) -> tuple[Expected, ...]:
     """
-    What is expected to fail, as `normspec check` reads it where pytest runs: of pyproject.toml, or of normspec.toml.
+    The expected failures, read from pyproject.toml or normspec.toml where pytest runs, as `normspec check` does.
 
-    Of a function or class those alone that are about it, by its file and its name. Raises a NormspecError where the
-    configuration cannot be read.
+    For a function or class only the entries that match its file and name. Raises a NormspecError if the configuration
+    cannot be read.
     """
     entries = configuration().values.get("expected", ())
     if isinstance(target, str):
         return entries
     try:
         name = f"{inspect.getsourcefile(inspect.unwrap(target))}:{target.__name__}"
-    except (TypeError, AttributeError):  # an object that was called into being
+    except (TypeError, AttributeError):  # an instance, which has no source or name
         return tuple(one for one in entries if not one.target)
     return tuple(attrs.evolve(one, target="") for one in entries if one.about(name))
 
 
 @attrs.define(eq=False)
 class Work:
-    """One target, open, and what has been found of it so far."""
+    """One target, open, and its results so far."""
 
     request: Request
-    #: What is expected to fail, as the project's configuration says.
+    #: The expected failures of the project's configuration.
     entries: tuple[Expected, ...] = ()
-    #: Whether other processes of this machine do the same for other tests: then this one works alone.
+    #: Whether other processes of this machine run other tests of the target; if so, this one starts no processes.
     shared: bool = False
     _open: ExitStack = attrs.field(factory=ExitStack)
     _alone: Alone | None = None
-    #: The operators and dtypes that will be asked for, in order, and their requirements.
+    #: The operators and dtypes that tests will ask for, in order, and their requirements.
     _expected: dict[Place, set[str]] = attrs.field(factory=dict)
     _coming: Iterator[Judged] | None = None
-    #: Where results are kept, and those that were kept before.
+    #: Where results are kept, and results kept earlier.
     _shelf: Shelf | None = None
     _kept: dict[Place, Report] = attrs.field(factory=dict)
     _found: dict[Place, Report | BaseException] = attrs.field(factory=dict)
 
     @property
     def alone(self) -> Alone:
-        """The target, opened in this process. Raises the NormspecError of one that cannot be had."""
+        """The target, opened in this process. Raises the NormspecError of a target that cannot be opened."""
         if self._alone is None:
             self._alone = self._open.enter_context(Alone(self.request))
         return self._alone
@@ -98,21 +98,21 @@ class Work:
         return found
 
     def subjects(self) -> Sequence[Mapping[str, Any]]:
-        """What is judged, with the file and line of a function of one's own."""
+        """The judged subjects, with the file and line of a user's own function."""
         return self.alone.subjects()
 
     def expect(self, place: Place, requirement: str) -> None:
-        """Say that a requirement will be asked for: what nobody expects is not judged."""
+        """Announce that a test needs this requirement; only announced requirements are judged."""
         self._expected.setdefault(place, set()).add(requirement)
 
     def report(self, place: Place) -> Report:
-        """What judging an operator in a dtype found, with the causes of its violations; judged when first asked for."""
+        """The report of an operator in a dtype, with the causes of its violations; judged on the first call."""
         if place not in self._found:
             try:
                 self._found[place] = self._judged(place)
             except KeyboardInterrupt:
                 raise
-            except BaseException as error:  # a time limit of pytest's among them: once is enough
+            except BaseException as error:  # also a time limit of pytest: it is raised again, not run again
                 self._found[place] = error
                 raise
         found = self._found[place]
@@ -121,7 +121,7 @@ class Work:
         return found
 
     def close(self) -> None:
-        """End what is in progress, and let go of the target."""
+        """Stop the work in progress, and close the target."""
         self._coming = None
         self._open.close()
 
@@ -135,7 +135,7 @@ class Work:
             if (here := (unit.operator, unit.dtype)) == place:
                 return self._with_causes(report)
             self._found[here] = self._with_causes(report)
-        unit = self._unit(place)  # one by one, or nobody expected it
+        unit = self._unit(place)  # work goes one by one, or the place was not announced
         report = self.alone.judge(unit)
         if self.alone.interrupted:
             raise KeyboardInterrupt
@@ -144,9 +144,9 @@ class Work:
 
     def _start(self) -> Iterator[Judged]:
         """
-        Find what is kept of all that is expected, and begin with the rest, in several processes where that pays.
+        Find the kept results among all that is expected, and start on the rest, in several processes if that pays.
 
-        Else each is judged when it is asked for.
+        Otherwise each place is judged when it is asked for.
         """
         self.alone.request = request = self._asked()
         self.alone.measure()
@@ -173,12 +173,12 @@ class Work:
             self._shelf.keep_unit(*self._way(unit), report)
 
     def _way(self, unit: Unit) -> tuple[str, Unit, str, str]:
-        """What a unit is kept by: its target, how that is judged, and the dtype that is checked most thoroughly."""
+        """The key of a kept unit: target, unit, how the target is judged, and its most thoroughly checked dtype."""
         (offer,) = self.alone.offers()
         return offer.name, unit, self.alone.paces.get(offer.name, ""), offer.foremost
 
     def _asked(self) -> Request:
-        """The request for the requirements that are expected; without an `only` where that is all of them."""
+        """The request for the announced requirements; without `only` if those are all."""
         asked = set[str]().union(*self._expected.values())
         every = {one for ids in self.places().values() for one in ids}
         return self.request if asked >= every or not asked else attrs.evolve(self.request, only=tuple(sorted(asked)))
@@ -190,7 +190,7 @@ class Work:
 
 
 def requirements_of(operator: str, dtype: str) -> Iterable[str]:
-    """The requirements that any implementation of an operator is judged by in a dtype."""
+    """The requirements that apply to any implementation of an operator in a dtype."""
     from ...conformance.checks.catalogue import checks_of
 
     return (check.requirement for check in checks_of(operator) if dtype in check.dtypes)

@@ -1,4 +1,4 @@
-"""What the composed operators of every framework have to do, against those of the NumPy target."""
+"""Checks for every framework's composed operators, against those of the NumPy target."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _wide(arrays):
 
 
 def agree(target: Target, binding: Binding, name: str, dtype, held: frozenset[str] = frozenset()) -> None:
-    """The binding computes what the NumPy target does on a problem; see :func:`agree_on`."""
+    """The binding agrees with the NumPy target on a problem; see :func:`agree_on`."""
     problem = PROBLEMS[name]
     agree_on(target, binding, problem.drawn(dtype), problem.settings, problem.parts, dtype, held=held)
 
@@ -85,7 +85,7 @@ def agree_on(target, binding, inputs, settings, parts, dtype, *, held=frozenset(
 
 
 def with_results(target: Target, binding: Binding, kind: str) -> np.ndarray:
-    """y where what the first part returns is wrapped in a part of this kind."""
+    """y if the first part's result is wrapped in a part of this kind."""
     problem = PROBLEMS[binding.operator]
     (role, part), *_ = problem.parts.items()
 

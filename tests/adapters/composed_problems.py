@@ -1,4 +1,4 @@
-"""Calls of the composed operators, with the parts that each of them is handed, for tests of whole targets."""
+"""Calls of the composed operators, with their parts, for tests of whole targets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _W = (4, 4)
 
 @attrs.frozen
 class Problem:
-    """One call: the parts, and the shapes of everything that is drawn beside x."""
+    """One call: the parts, and the shapes of everything that is drawn besides x."""
 
     operator: str
     parts: Parts
@@ -41,7 +41,7 @@ class Problem:
         return differentiable(self.operator, self.drawn())
 
     def explicit(self) -> tuple[str, ...]:
-        """Those of them that are arguments."""
+        """The inputs that are arguments."""
         return tuple(name for name in self.names() if name in OPERATORS[self.operator].differentiable)
 
 

@@ -1,4 +1,4 @@
-"""What holds of a user's own layer in any framework: its call is the operator's, on what is lent to it."""
+"""Checks for a user's own layer in any framework: its call is the operator's, with the tensors lent to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from normspec.adapters.declared import Declared
 from normspec.adapters.targets import resolve
 from normspec.spec.operators import OPERATORS, Groups
 
-#: What float32 may be off.
+#: The error that float32 may have.
 _NEAR = 2e-5
 
 

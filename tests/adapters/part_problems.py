@@ -74,11 +74,11 @@ class PartProblem:
 
     @property
     def arrays(self):
-        """What the part is handed, and its leaves that have gradients."""
+        """The part's arguments, and its leaves that have gradients."""
         return [*self.x, *(self.leaves[name] for name in self.moved)]
 
     def call(self, *tensors):
-        """The value, as a function of what is handed and of the leaves that have gradients."""
+        """The value, as a function of the arguments and of the leaves that have gradients."""
         count = len(self.x)
         leaves = dict(zip(self.leaves, self.tensors(self.leaves.values()), strict=True))
         leaves.update(zip(self.moved, tensors[count:], strict=True))
@@ -100,14 +100,14 @@ class PartProblem:
             got.astype(np.float64), expected.astype(np.float64), rtol=tolerance, atol=tolerance, err_msg=what
         )
 
-    # What the written derivatives of NumPy's objects are ---------------------------------------------------
+    # The written derivatives of NumPy's objects --------------------------------------------------------------
 
     def value(self):
         """The part's value."""
         return self.numpy()(self.hand(self.x))
 
     def gradients(self):
-        """The gradients of what is handed and of the leaves, None where none reaches one."""
+        """The gradients of the arguments and of the leaves; None if none reaches one."""
         notes = {}
         pulled = self.numpy(notes=notes).vjp(self.hand(self.x), self.g)
         return [*(pulled if self.many else [pulled]), *(notes.get(name) for name in self.moved)]
@@ -117,6 +117,6 @@ class PartProblem:
         return self.numpy(tangents=self.moved).jvp(self.hand(self.x), self.hand(self.tx))
 
     def second(self):
-        """The second-order gradients of what is handed and of the cotangent, for the cotangents a."""
+        """The second-order gradients of the arguments and of the cotangent, for the cotangents a."""
         x_bar, g_bar = self.numpy().vjp_vjp(self.hand(self.x), self.g, self.hand(self.a))
         return [*(x_bar if self.many else [x_bar]), g_bar]

@@ -1,4 +1,4 @@
-"""The formulas of pre_norm and post_norm, on what a layer recorded at its seams."""
+"""The formulas of pre_norm and post_norm, for a layer's recordings at its seams."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_parse_says_what_is_wrong(texts, message):
 
 
 def test_validate_returns_a_new_dict():
-    """What was declared is copied."""
+    """The declarations are copied."""
     declared = {"storage": "native"}
     assert validate(declared) == declared
     assert validate(declared) is not declared

@@ -1,4 +1,4 @@
-"""What is declared of a layer or a function, and what is fixed: they are read, they travel, and they decline calls."""
+"""Declarations and fixed settings of a layer or function: they are read, sent to workers, and decline calls."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_is_fixed_declines_other_calls(shape, settings, reason):
 
 
 def test_channels_are_compared_along_their_axis():
-    """A negative axis is the same one; a mode is compared, and momentum in training alone."""
+    """A negative axis is the same one; a mode is compared, and momentum only in training."""
     fixed = Fixed(channel_axis=1, channels=6, training=False, momentum=0.1)
     given = {"training": False, "momentum": 0.5, "channel_axis": -2}
     assert fixed.declines("batch_norm", (3, 6, 2), given) is None
@@ -92,7 +92,7 @@ def test_channels_are_compared_along_their_axis():
     ],
 )
 def test_parameters_that_cannot_be_given_are_told(given, reason):
-    """Those that a layer lacks, and those that it always has."""
+    """Parameters that a layer lacks, and parameters that it always has."""
     fixed = Fixed(given=(("gamma", "beta"),)) if reason else FIXED
     assert fixed.lacks(dict.fromkeys(given, np.zeros(1))) == reason
     assert Fixed(given=((),)).lacks({"gamma": np.zeros(1)}) == "it has no gamma"
@@ -117,7 +117,7 @@ def test_a_function_is_called_with_what_it_takes():
 
 
 def test_what_a_function_writes_into_its_x_shows():
-    """It is handed a copy where its channels are first, and the copy's values come back."""
+    """It gets a copy where its channels are first, and the copy's values come back."""
 
     def layer_norm(x, gamma, beta, *, eps, axes):
         x *= 3
@@ -130,7 +130,7 @@ def test_what_a_function_writes_into_its_x_shows():
 
 
 def test_a_vjp_is_called_with_what_its_function_takes():
-    """Its gradients stand at their places, and that of what is not there is None."""
+    """Its gradients are in their places; for an absent parameter there is None."""
 
     def rms_norm(x):
         return x
@@ -148,7 +148,7 @@ def test_a_vjp_is_called_with_what_its_function_takes():
 
 
 def test_what_is_lacking_is_told_with_what_to_write():
-    """A function that takes no eps is told how to declare it."""
+    """The error for a function that takes no eps says how to declare it."""
 
     def rms_norm(x, weight):
         return x

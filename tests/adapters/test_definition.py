@@ -1,4 +1,4 @@
-"""Where a user's own target is defined, as it stands in the report."""
+"""Where a user's own target is defined, according to the report."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def twice(x, gamma, beta, *, eps, axes):
     ],
 )
 def test_the_line_is_that_of_the_definition(tmp_path, name, line):
-    """Of a decorated function that of its `def`, of several the last; a name that is imported has none there."""
+    """For a decorated function the line of its `def`, of several the last; an imported name has none there."""
     file = tmp_path / "some.py"
     file.write_text(FILE, encoding="utf-8")
     assert line_of(str(file), name) == line
@@ -63,7 +63,7 @@ def test_the_line_is_that_of_the_definition(tmp_path, name, line):
 
 @pytest.mark.parametrize("content", [b"def f(:\n", b"\xff\xfe", b"\0"])
 def test_a_file_that_cannot_be_read_has_no_line(tmp_path, content):
-    """Neither one that does not parse, nor one that is not there, is an error here."""
+    """A file that does not parse, or does not exist, is no error here."""
     file = tmp_path / "some.py"
     file.write_bytes(content)
     assert line_of(str(file), "f") is None

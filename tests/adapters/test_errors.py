@@ -8,7 +8,7 @@ from normspec.spec import errors
 
 
 def test_every_user_error_is_a_normspec_error():
-    """Everything that a user can mend derives from NormspecError, and what a call ends in does not."""
+    """Every error that a user can correct derives from NormspecError; the ways in which a call ends do not."""
     outcomes = {
         "BadOutput",
         "CannotVary",
@@ -31,12 +31,12 @@ def test_one_line_keeps_the_first_line():
 
 
 def test_one_line_of_an_empty_message_is_the_type():
-    """An exception without a message is told by its type."""
+    """An exception without a message is reported by its type."""
     assert errors.one_line(KeyError()) == "KeyError"
 
 
 def test_one_line_survives_a_str_that_raises():
-    """An exception whose text cannot be had is told by its type."""
+    """An exception whose text raises is reported by its type."""
 
     class Nasty(Exception):
         def __str__(self):

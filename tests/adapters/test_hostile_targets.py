@@ -1,4 +1,4 @@
-"""Whatever a target does, a call of it ends in a result or in one of three exceptions."""
+"""Whatever a target does, calling it gives a result or one of three exceptions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Nasty(BaseException):
 
 
 class Liar:
-    """Raises whatever is asked of it."""
+    """Raises on every access."""
 
     @property
     def __class__(self):
@@ -50,7 +50,7 @@ def _session(operator, call, **derivatives):
     "error", [ValueError("no"), SystemExit(0), GeneratorExit(), MemoryError(), Nasty(), StopIteration()]
 )
 def test_what_it_raises_is_kept(layer_norm_inputs, error):
-    """Any exception, whatever it derives from, arrives as TargetRaised."""
+    """Any exception, whatever its base class, arrives as TargetRaised."""
     with pytest.raises(TargetRaised) as caught:
         _session("layer_norm", lambda *a, **k: _raise(error)).start(layer_norm_inputs, LAYER_NORM)
     assert caught.value.original is error
@@ -65,7 +65,7 @@ def test_keyboard_interrupt_passes(layer_norm_inputs):
 
 
 def test_endless_recursion_ends(layer_norm_inputs):
-    """A target that calls itself for ever is told as what Python makes of it."""
+    """A target that calls itself for ever is reported as what Python makes of it."""
 
     def call(*a, **k):
         return call(*a, **k)
@@ -92,7 +92,7 @@ def test_endless_recursion_ends(layer_norm_inputs):
     ],
 )
 def test_what_is_no_array_of_floats(layer_norm_inputs, returned, message, kind):
-    """A result of the wrong type or dtype is told as what it is."""
+    """A result of the wrong type or dtype is reported as what it is."""
     with pytest.raises(BadOutput, match=message) as caught:
         _session("layer_norm", lambda *a, **k: returned).start(layer_norm_inputs, LAYER_NORM)
     assert caught.value.kind == kind
@@ -128,7 +128,7 @@ def test_a_list_of_three_will_do(batch_norm_inputs):
 
 
 def test_odd_shapes_are_passed_on(layer_norm_inputs):
-    """A shape is no matter of the session: whoever compares sees it."""
+    """The session does not check shapes; the code that compares results does."""
     session = _session("layer_norm", lambda *a, **k: np.array(1.0))
     assert session.start(layer_norm_inputs, LAYER_NORM).outputs()["y"].shape == ()
 
@@ -156,7 +156,7 @@ def test_inputs_bent_out_of_shape(layer_norm_inputs):
     ],
 )
 def test_gradients_that_are_none(layer_norm_inputs, returned, error, message):
-    """A gradient that is missing, or of the wrong type, is told by the input that it belongs to."""
+    """A gradient that is missing, or of the wrong type, is reported by the input that it belongs to."""
     session = _session("layer_norm", lambda x, *a, **k: x, vjp=lambda *a, **k: returned)
     evaluation = session.start(layer_norm_inputs, LAYER_NORM)
     with pytest.raises(error, match=message):
@@ -165,7 +165,7 @@ def test_gradients_that_are_none(layer_norm_inputs, returned, error, message):
 
 @pytest.mark.parametrize("stage", ["vjp", "jvp", "vjp_vjp"])
 def test_derivatives_that_raise(layer_norm_inputs, stage):
-    """The stage tells in which derivative the target raised."""
+    """The stage names the derivative in which the target raised."""
     session = _session("layer_norm", lambda x, *a, **k: x, **{stage: lambda *a, **k: _raise(Nasty())})
     x = layer_norm_inputs["x"]
     with pytest.raises(TargetRaised) as caught:

@@ -81,7 +81,7 @@ def test_what_has_no_name(package):
 
 
 def test_what_was_changed_since_it_was_imported(package):
-    """A function that was replaced, or was given attributes such as a gradient, is this process's own."""
+    """A function that was replaced, or was given attributes such as a gradient, exists only in this process."""
     module = package()
     before = module.layer_norm
     module.layer_norm = lambda x: -x
@@ -93,7 +93,7 @@ def test_what_was_changed_since_it_was_imported(package):
 
 
 def test_a_gradient_that_was_put_beside_it_later(package):
-    """So is one whose module was given NAME_vjp from elsewhere."""
+    """So does one whose module was given NAME_vjp from elsewhere."""
     module = package()
     module.layer_norm_vjp = lambda *_: None
     assert importable_name(module.layer_norm) is None
@@ -114,7 +114,7 @@ def test_a_module_that_is_found_elsewhere(package, tmp_path, monkeypatch):
 
 
 def test_modules_that_are_no_files(package):
-    """A function that exec made, or whose module is gone, has no name."""
+    """A function made by exec, or of a module that no longer exists, has no name."""
     space = {"__name__": "made_by_exec"}
     exec("def layer_norm(x): return x", space)
     assert importable_name(space["layer_norm"]) is None
@@ -127,7 +127,7 @@ def test_modules_that_are_no_files(package):
 
 
 def test_a_script_has_none(tmp_path):
-    """What __main__ defines would be another __main__'s in another process."""
+    """A function of __main__ would be another __main__'s in another process."""
     script = tmp_path / "script.py"
     script.write_text(
         "from normspec.adapters.importable import importable_name\n"
@@ -138,7 +138,7 @@ def test_a_script_has_none(tmp_path):
 
 
 def test_a_name_leads_to_the_very_same_function(package, tmp_path):
-    """Another process with this import path finds it, beside whose name the judge's `resolve` takes."""
+    """Another process with this import path finds the function by the name that the judge's `resolve` takes."""
     name = importable_name(package().layer_norm)
     module, _, function = name.partition(":")
     code = f"import sys; sys.path[:] = sys.argv[1:]; import {module} as m; print(m.__file__, m.{function}.__name__)"

@@ -1,4 +1,4 @@
-"""What in a file is named after operators is found without running it."""
+"""Definitions named after operators are found in a file without running it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def file(tmp_path):
 
 
 def test_what_a_file_defines_under_the_name_of_an_operator_is_found(file):
-    """Functions, classes and what is made, also in branches; no imports, numbers, or functions of functions."""
+    """Functions, classes and made objects, also in branches; but no imports, numbers, or functions of functions."""
     assert targets_in(str(file)) == tuple(f"{file}:{name}" for name in ("layer_norm", "batch_norm", "instance_norm"))
 
 
@@ -74,7 +74,7 @@ layer_norm = FusedLayerNorm(3)
 
 
 def test_classes_of_layers_are_found_by_what_they_derive_from(tmp_path):
-    """Those that say plainly which operator they are, by themselves or by what they derive from."""
+    """Classes that clearly show their operator, by themselves or by a base class."""
     path = tmp_path / "layers.py"
     path.write_text(LAYERS, encoding="utf-8")
     found = [one.rpartition(":")[2] for one in targets_in(str(path))]
@@ -84,14 +84,14 @@ def test_classes_of_layers_are_found_by_what_they_derive_from(tmp_path):
 
 
 def test_in_the_manner_of_kernelbench_the_file_tells_the_operator(tmp_path):
-    """Its Model and ModelNew are what the file is named after."""
+    """The file is named after what its Model and ModelNew are."""
     path = tmp_path / "40_LayerNorm.py"
     path.write_text("from torch import nn\nclass Model(nn.Module): pass\nclass ModelNew(nn.Module): pass\n", "utf-8")
     assert targets_in(str(path)) == (f"{path}:Model", f"{path}:ModelNew")
 
 
 def test_operators_narrow_it_down(file):
-    """Of those named alone, whatever else the file has."""
+    """Only the named operators, whatever else the file has."""
     assert targets_in(str(file), ("batch_norm",)) == (f"{file}:batch_norm",)
 
 
@@ -127,5 +127,5 @@ def test_a_file_that_cannot_be_read_is_told(file, text, words):
     ],
 )
 def test_a_file_is_told_from_a_function_in_it(target, is_one):
-    """By what stands behind the last colon, but for a drive."""
+    """By the text after the last colon, except for a drive."""
     assert names_a_file(target) is is_one

@@ -17,7 +17,7 @@ def _array(shape, dtype=np.float32):
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "zero_stride"])
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 def test_values_are_those_given(layout, dtype):
-    """Whatever the layout, the view holds the array's values in its shape and dtype."""
+    """In any layout, the view has the array's values, shape and dtype."""
     array = _array((2, 3, 4, 5), dtype)
     view = place(array, layout).view()
     assert view.shape == array.shape
@@ -55,7 +55,7 @@ def test_offset_view_starts_inside_its_buffer():
 
 
 def test_gaps_hold_nan():
-    """Between the elements of the strided layout lies NaN."""
+    """Between the elements of the strided layout there is NaN."""
     placement = place(_array((2, 3)), "strided")
     assert np.isnan(placement.buffer[1::2]).all()
     assert not np.isnan(placement.buffer[::2]).any()

@@ -49,7 +49,7 @@ def _same_import_path():
     ],
 )
 def test_file_that_does_not_import(write, source, message):
-    """Whatever a file raises becomes one line that names the file and the error."""
+    """Any exception of a file becomes one line that names the file and the error."""
     path = write(source)
     before = set(sys.modules)
     with pytest.raises(NotImportable, match=message) as caught:
@@ -83,7 +83,7 @@ def test_file_that_is_not_python(tmp_path):
 
 
 def test_file_that_lacks_the_name(write):
-    """A name that is absent is told with the functions that are there."""
+    """The error for an absent name lists the functions that the file has."""
     path = write(GOOD)
     with pytest.raises(NoSuchName, match="has no 'layernorm'; did you mean 'layer_norm'"):
         resolve(f"{path}:layernorm", op="layer_norm")
@@ -93,7 +93,7 @@ def test_file_that_lacks_the_name(write):
 
 
 def test_file_that_needs_a_missing_framework(write, monkeypatch):
-    """Importing a framework that is not installed is told with the extra to install."""
+    """Importing a framework that is not installed is reported with the extra to install."""
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setattr(frameworks, "_is_installed", lambda name: name == "numpy")
     path = write("import torch")
@@ -102,7 +102,7 @@ def test_file_that_needs_a_missing_framework(write, monkeypatch):
 
 
 def test_siblings_import(write):
-    """A file imports what lies beside it, at its top and inside its functions."""
+    """A file can import modules next to it, at its top and inside its functions."""
     write("SHIFT = 1.0", "shift_one.py")
     write("SCALE = 2.0", "scale_two.py")
     path = write(
@@ -143,7 +143,7 @@ def test_siblings_of_one_name_do_not_meet(write):
 
 
 def test_an_edit_is_seen_at_once(write):
-    """A file is compiled anew each time: an edit within the same second counts."""
+    """A file is compiled again each time: an edit within the same second counts."""
     source = "import numpy\ndef layer_norm(x, gamma, beta, *, eps, axes):\n    return {}\n"
     for value in (1, 2, 3):
         path = write(source.format(value))
@@ -151,7 +151,7 @@ def test_an_edit_is_seen_at_once(write):
 
 
 def test_file_has_a_module_of_its_own(write):
-    """The file is executed under a name of its own, and not as __main__."""
+    """The file is executed under its own module name, not as __main__."""
     path = write(GOOD + "\nNAME = __name__\nassert NAME != '__main__'\n")
     first, second = (resolve(f"{path}:layer_norm").bindings[0].call for _ in range(2))
     assert first.__module__ != second.__module__

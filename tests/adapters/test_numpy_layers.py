@@ -29,7 +29,7 @@ def test_layer_norm_is_its_formula(layer_norm_inputs, dtype):
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
 def test_batch_norm_is_its_formula(training, axis):
-    """y and the running statistics are the textbook formula, whatever the channel axis."""
+    """y and the running statistics follow the textbook formula, for any channel axis."""
     rng = np.random.Generator(np.random.Philox(3))
     x = rng.normal(1.0, 2.0, (3, 4, 5))
     c = x.shape[axis]
@@ -145,7 +145,7 @@ def test_empty_batch_leaves_the_statistics(batch_norm_inputs):
 
 @pytest.mark.parametrize("momentum", [0.0, 1.0])
 def test_momentum_at_its_ends(batch_norm_inputs, momentum):
-    """Momentum 0 keeps the running statistic and 1 replaces it, whatever the other one is."""
+    """Momentum 0 keeps the running statistic and 1 replaces it, whatever the other value is."""
     settings = {**BATCH_NORM, "momentum": momentum}
     x, gamma, beta, mean, var = batch_norm_inputs.values()
     if momentum == 0:
@@ -158,7 +158,7 @@ def test_momentum_at_its_ends(batch_norm_inputs, momentum):
 
 @pytest.mark.parametrize("training", [True, False])
 def test_results_are_new_arrays(batch_norm_inputs, training):
-    """Nothing handed in is changed, and nothing handed in comes out."""
+    """No input is changed, and no input is returned."""
     before = {name: array.copy() for name, array in batch_norm_inputs.items()}
     results = function("batch_norm")(*batch_norm_inputs.values(), training=training, **BATCH_NORM)
     for name, array in batch_norm_inputs.items():

@@ -1,4 +1,4 @@
-"""One's own functions: operator, signature, framework and derivatives."""
+"""The user's own functions: operator, signature, framework and derivatives."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_instance_brings_its_derivatives():
 
 
 def test_partial_and_lambda():
-    """A partial is named after its function; a lambda needs to be told its operator."""
+    """A partial is named after its function; a lambda needs --op."""
 
     def batch_norm(scale, x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
         return x
@@ -104,7 +104,7 @@ def test_dotted_name_in_a_file(write):
 
 
 def test_siblings_in_a_file(write):
-    """NAME_vjp, NAME_jvp and NAME_vjp_vjp beside NAME are its derivatives, whatever NAME is."""
+    """NAME_vjp, NAME_jvp and NAME_vjp_vjp next to NAME are its derivatives, whatever NAME is."""
     path = write(
         """
         import numpy
@@ -127,7 +127,7 @@ def test_siblings_in_a_file(write):
     ],
 )
 def test_operator_cannot_be_told(write, name, op, message):
-    """A name that tells no operator needs --op."""
+    """A name that does not reveal the operator needs --op."""
     path = write(f"import numpy\ndef {name}(*a, **k): pass")
     with pytest.raises(UnknownOperator, match=message):
         resolve(f"{path}:{name}", op=op)
@@ -151,7 +151,7 @@ def test_optional_arguments_may_be_lacking(write, signature, lacking):
 
 
 def test_one_operator_of_several(write):
-    """Of several operators asked for, the one that the function is named after counts."""
+    """If several operators are requested, the one that the function is named after counts."""
     path = write("import numpy\ndef layer_norm(x, gamma, beta, *, eps, axes): pass")
     (binding,) = resolve(f"{path}:layer_norm", op=["batch_norm", "layer_norm"]).bindings
     assert binding.operator == "layer_norm"
@@ -168,7 +168,7 @@ def test_one_operator_of_several(write):
     ],
 )
 def test_wrong_signature(function, message):
-    """A function that the canonical call does not fit is refused, its own signature beside the expected one."""
+    """A function that does not fit the canonical call is refused; the message shows both signatures."""
     with pytest.raises(WrongSignature, match=message):
         resolve(function, op="layer_norm", framework="numpy")
 
@@ -206,7 +206,7 @@ def test_what_cannot_be_inspected_is_taken_as_it_is():
 
 
 def test_hostile_signature_is_taken_as_it_is():
-    """An object whose signature raises is called and seen."""
+    """An object whose signature raises is simply called."""
 
     class Hostile(Callable):
         @property
@@ -226,7 +226,7 @@ def test_hostile_signature_is_taken_as_it_is():
     ],
 )
 def test_framework_from_imports(write, source):
-    """What a file imports, at its top or inside a function, says whose arrays it takes."""
+    """A file's imports, at its top or inside a function, say whose arrays it takes."""
     path = write(f"{source}\ndef layer_norm(x, gamma, beta, *, eps, axes): return x")
     assert resolve(f"{path}:layer_norm").framework == "numpy"
 
@@ -246,7 +246,7 @@ def test_framework_of_a_callable():
     ],
 )
 def test_framework_cannot_be_told(write, source, message):
-    """Imports that tell no framework, or several, need --framework."""
+    """Imports of no framework, or of several, need --framework."""
     path = write(f"{source}\ndef layer_norm(x, gamma, beta, *, eps, axes): return x")
     with pytest.raises(UnknownFramework, match=message):
         resolve(f"{path}:layer_norm")
@@ -254,7 +254,7 @@ def test_framework_cannot_be_told(write, source, message):
 
 
 def test_conventions_beside_a_function(write):
-    """NAME_conventions is what the function declares; what does not exist, or is no dict, is one clear error."""
+    """NAME_conventions has the function's declarations; an unknown one, or anything but a dict, is one clear error."""
     source = """
         import numpy as np
 

@@ -1,4 +1,4 @@
-"""Sessions of composed operators: parts are made of the tensors handed over, recorded, and asked for their leaves."""
+"""Sessions of composed operators: parts are made from tensors, recorded, and asked for their leaves."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_part_closes_over_the_tensors_handed_over():
 
 
 def test_a_written_out_vjp_makes_the_parts_note_their_leaves():
-    """What the function hands to part.vjp becomes the leaf's gradient; a part that is handed nothing has zero."""
+    """A function's argument to part.vjp becomes the leaf's gradient; a part without a call has zero."""
 
     def vjp(x, branch, g, *, shortcut=None, activation=None):
         return g + branch.vjp(x, 2 * g)
@@ -51,7 +51,7 @@ def test_a_written_out_vjp_makes_the_parts_note_their_leaves():
 
 
 def test_calls_are_recorded_in_order_with_copies():
-    """A recorder keeps what each part was handed and returned as it was, and reads both again as they are."""
+    """A recorder keeps a copy of each part's arguments and results, and reads both again unchanged."""
 
     def twice(x, branch, *, shortcut=None, activation=None):
         first = branch(x)
@@ -68,7 +68,7 @@ def test_calls_are_recorded_in_order_with_copies():
 
 
 def test_what_is_handed_to_a_part_and_is_no_tensor_is_told():
-    """A list in the place of an array is recorded as what it is."""
+    """A list in the place of an array is recorded as a list."""
 
     def listed(x, branch, *, shortcut=None, activation=None):
         branch(x.tolist()[0])
@@ -80,7 +80,7 @@ def test_what_is_handed_to_a_part_and_is_no_tensor_is_told():
 
 
 def test_a_function_without_an_optional_argument_lacks_it():
-    """Handing over a shortcut to a function that takes none is unsupported, before anything is called."""
+    """Passing a shortcut to a function that takes none is unsupported, before anything is called."""
     parts = {**LEAF, "shortcut": Part("identity")}
     with pytest.raises(Unsupported, match="own takes no shortcut"):
         alone = session(lambda x, branch: x, unsupported_keywords=frozenset({"shortcut"}))
@@ -88,7 +88,7 @@ def test_a_function_without_an_optional_argument_lacks_it():
 
 
 def test_an_optional_argument_that_is_not_implemented_is_lacking():
-    """NotImplementedError says so where an optional part is handed over, and declines the call where none is."""
+    """With an optional part NotImplementedError means that it is lacking; without one it declines the call."""
 
     def unfinished(x, branch, *, shortcut=None, activation=None):
         raise NotImplementedError("later")
@@ -117,7 +117,7 @@ def test_a_buffer_outlives_the_evaluation_and_is_written_again():
 
 
 def test_the_names_of_parts_read_as_formulas():
-    """A part is written as what it computes, as reports show it."""
+    """A part is written as the formula that it computes, as reports show it."""
     assert str(Part("tanh_linear", ("gate.w",))) == "tanh(x @ gate.w)"
     assert str(Part("dropout", ("branch.mask",), inner=(Part("leaf", ("branch.h",)),))) == "(branch.h) * branch.mask"
     assert str(Part("fuse_product")) == "product"

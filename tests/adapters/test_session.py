@@ -41,7 +41,7 @@ def test_outputs_are_named(layer_norm, layer_norm_inputs, batch_norm_inputs):
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 def test_dtypes_pass_unchanged(layer_norm_inputs, dtype):
-    """The target sees the dtype that it was given, and what it returns keeps its own."""
+    """The target gets the same dtype as was given, and its result keeps its own."""
     inputs = {name: array.astype(dtype) for name, array in layer_norm_inputs.items()}
     seen = []
 
@@ -112,7 +112,7 @@ def test_a_reused_gradient_and_a_changed_cotangent_show(layer_norm_inputs):
 
 
 def test_the_gradient_sees_the_arrays_of_the_forward(layer_norm_inputs):
-    """A vjp is called when it is asked for, with the very arrays that the forward had."""
+    """A vjp is called when it is requested, with the same arrays as the forward call."""
     seen = []
 
     def call(x, gamma, beta, *, eps, axes):
@@ -163,13 +163,13 @@ def test_layouts_reach_the_target(layer_norm_inputs):
 
 
 def test_a_layout_that_cannot_be_is_the_callers_mistake(layer_norm, layer_norm_inputs):
-    """An array that cannot be laid out so is not the target's fault."""
+    """An array that cannot have this layout is the caller's mistake, not the target's."""
     with pytest.raises(LayoutNotApplicable):
         layer_norm.start(layer_norm_inputs, LAYER_NORM, layouts={"x": "zero_stride"})
 
 
 def test_momentum_of_the_old(batch_norm_inputs):
-    """A binding whose momentum weighs the old statistic is handed one minus it."""
+    """A binding whose momentum weighs the old statistic gets one minus it."""
     seen = []
 
     def call(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
@@ -182,7 +182,7 @@ def test_momentum_of_the_old(batch_norm_inputs):
 
 
 def test_modes_reach_a_binding_that_has_them(layer_norm_inputs):
-    """The mode is handed to a binding that has modes, and to no other."""
+    """The mode is passed to a binding that has modes, and to no other."""
     seen = []
 
     def call(x, gamma, beta, *, eps, axes, mode):
@@ -203,7 +203,7 @@ def test_nothing_is_pulled_through_inference(layer_norm, layer_norm_inputs):
 
 
 def test_derivatives_that_are_missing_are_unsupported(layer_norm_inputs):
-    """Without autodiff, what the target does not bring is unsupported, and the message names what to write."""
+    """Without autodiff, a derivative that the target lacks is unsupported, and the message says what to write."""
     session = _session("layer_norm", lambda x, gamma, beta, *, eps, axes: x)
     x = layer_norm_inputs["x"]
     with pytest.raises(Unsupported, match="no function named own_vjp"):
@@ -237,7 +237,7 @@ def test_second_order_is_linear_in_the_cotangents(layer_norm, layer_norm_inputs)
 
 
 def test_warnings_of_the_target_are_silent(layer_norm_inputs, recwarn):
-    """Overflow, NaN and what a target warns of do not disturb the report, and NumPy's settings stay."""
+    """Overflow, NaN and the target's warnings do not disturb the report, and NumPy's settings stay."""
 
     def call(x, gamma, beta, *, eps, axes):
         warnings.warn("look at me", stacklevel=1)
@@ -260,7 +260,7 @@ def test_numpy_has_one_device():
 
 @pytest.mark.parametrize("fresh", [False, True])
 def test_a_second_call_on_the_memory_of_the_first(layer_norm_inputs, fresh):
-    """It is handed the first call's tensors, or others on their memory, with the later values; so is its gradient."""
+    """It gets the first call's tensors, or others on their memory, with the later values; its gradient does too."""
     handed = []
 
     def call(x, gamma, beta, *, eps, axes):
@@ -284,7 +284,7 @@ def test_a_second_call_on_the_memory_of_the_first(layer_norm_inputs, fresh):
 
 
 def test_no_second_call_where_nothing_is_written_to(layer_norm_inputs, monkeypatch):
-    """A framework that writes to no tensor in place has no such call."""
+    """A framework that never writes to tensors in place has no such call."""
     monkeypatch.setattr(type(BRIDGE), "rewrites", False)
     session = _session("layer_norm", lambda x, gamma, beta, *, eps, axes: x)
     with pytest.raises(Unsupported, match="in place"):

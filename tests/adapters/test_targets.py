@@ -1,4 +1,4 @@
-"""Known targets, and errors that help where there is none."""
+"""Known targets, and helpful errors for unknown ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_op_restricts_a_known_target(op):
 
 
 def test_conventions_of_a_device_count_there():
-    """What a binding follows on one kind of device is declared there, over what it follows everywhere."""
+    """A convention for one kind of device applies there, and overrides the general one."""
     target = resolve("numpy", op="layer_norm")
     (plain,) = target.bindings
     binding = replace(plain, conventions={"affine": "folded"}, conventions_on={"cuda": {"storage": "H1"}})
@@ -41,7 +41,7 @@ def test_conventions_of_a_device_count_there():
 
 
 def test_conventions_of_a_device_are_checked():
-    """A word that is none is refused when the binding is made, not when the device is there."""
+    """An unknown word is refused when the binding is made, not when the device is used."""
     (plain,) = resolve("numpy", op="layer_norm").bindings
     with pytest.raises(NormspecError, match="H9"):
         replace(plain, conventions_on={"cuda": {"storage": "H9"}})
@@ -61,7 +61,7 @@ def test_conventions_of_a_device_are_checked():
     ],
 )
 def test_unknown_target(target, message):
-    """What is no target is refused with the forms that there are."""
+    """An unknown target is refused with the possible forms."""
     with pytest.raises(UnknownTarget, match=message):
         resolve(target)
 
@@ -77,7 +77,7 @@ def test_unknown_target(target, message):
     ],
 )
 def test_unknown_operator(op, message):
-    """What is no operator is refused with the choices."""
+    """An unknown operator is refused with the choices."""
     with pytest.raises(UnknownOperator, match=message):
         resolve("numpy", op=op)
 
@@ -95,7 +95,7 @@ def test_unknown_framework(target):
 
 
 def test_framework_of_a_known_target_is_its_own():
-    """--framework beside a known target is refused unless it says the same."""
+    """--framework with a known target is refused unless it names the same framework."""
     assert resolve("numpy", framework="numpy").name == "numpy"
     with pytest.raises(UnknownFramework, match="has a framework of its own"):
         resolve("numpy", framework="torch")
@@ -103,14 +103,14 @@ def test_framework_of_a_known_target_is_its_own():
 
 @pytest.mark.parametrize(("target", "framework"), [("torch", None), ("layers.py:layer_norm", "torch")])
 def test_missing_framework_names_the_extra(monkeypatch, target, framework):
-    """A framework that is not installed is told with the command that installs it."""
+    """A framework that is not installed is reported with the command that installs it."""
     monkeypatch.setattr(frameworks, "_is_installed", lambda name: name == "numpy")
     with pytest.raises(FrameworkMissing, match=r"python -m pip install 'normspec\[torch\]'"):
         resolve(target, framework=framework)
 
 
 def test_broken_framework_says_why(monkeypatch):
-    """A framework that is installed and does not import is told with its own error."""
+    """A framework that is installed and does not import is reported with its own error."""
 
     def broken(name, package):
         raise OSError("libtorch.so: no such file")
@@ -122,7 +122,7 @@ def test_broken_framework_says_why(monkeypatch):
 
 
 def test_no_framework_is_imported_before_it_is_needed():
-    """Listing what is installed, and resolving the NumPy target, imports no other framework."""
+    """Listing the installed targets, and resolving the NumPy target, imports no other framework."""
     code = (
         "import sys, normspec.adapters.targets as t; t.installed(); t.resolve('numpy');"
         " sys.exit(any(name in sys.modules for name in ('torch', 'jax', 'tensorflow')))"
@@ -131,7 +131,7 @@ def test_no_framework_is_imported_before_it_is_needed():
 
 
 def test_every_framework_is_that_of_a_target():
-    """The frameworks that a function may be written for are those whose packages a known target imports."""
+    """The frameworks for which a function may be written are those that some known target imports."""
     assert {*frameworks.FRAMEWORKS.values()} <= {*TARGETS}
     assert {known.framework for known in frameworks.KNOWN.values()} <= {*frameworks.FRAMEWORKS}
     assert {*TARGETS} == {*frameworks.KNOWN, "keras"}

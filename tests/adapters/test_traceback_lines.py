@@ -37,21 +37,21 @@ def outer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FunctionType:
 
 
 def test_the_innermost_own_line_is_told(outer: FunctionType) -> None:
-    """Not the library's line, which nobody would change, nor the one that called the function."""
+    """Not the library's line, which nobody would change, nor the line that called the function."""
     with pytest.raises(json.JSONDecodeError) as raised:
         outer()
     assert innermost(raised.value) == Where("mine.py", 8, 'return json.loads("{")  # a library raises')
 
 
 def test_a_stage_tells_it(outer: FunctionType) -> None:
-    """What a target raises carries the line."""
+    """The exception of a target carries the line."""
     with pytest.raises(TargetRaised) as raised, Stage("call"):
         outer()
     assert raised.value.where is not None and str(raised.value.where) == "mine.py:8"
 
 
 def test_code_without_a_file_has_no_line() -> None:
-    """Of what was compiled from a text, or raised by what is installed, nothing is told."""
+    """Code compiled from a text, or exceptions of installed packages, have no line."""
     with pytest.raises(ZeroDivisionError) as raised:
         eval("1 / 0")
     trace = raised.value.__traceback__
@@ -65,7 +65,7 @@ def test_code_without_a_file_has_no_line() -> None:
 
 
 def test_it_crosses_the_line_between_worker_and_judge() -> None:
-    """As plain values, and as what it was on the other side."""
+    """As plain values, and equal on the other side."""
     where = Where("mine.py", 3, "raise ValueError")
     told = json.loads(json.dumps(described(TargetRaised(ValueError("no"), "call", where=where))))
     back = revived(told)
@@ -74,7 +74,7 @@ def test_it_crosses_the_line_between_worker_and_judge() -> None:
 
 @pytest.mark.parametrize("where", [None, "mine.py:3", ["mine.py"], ["mine.py", "3", ""], 7])
 def test_a_worker_may_tell_none_or_nonsense(where: object) -> None:
-    """A worker in another language has no such line, and what is no line is none."""
+    """A worker in another language has no such line; an invalid one counts as none."""
     told = {**described(TargetRaised(ValueError("no"), "call")), "where": where}
     back = revived(told)
     assert isinstance(back, TargetRaised) and back.where is None

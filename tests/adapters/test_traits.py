@@ -22,7 +22,7 @@ class Lossy(np.ndarray):
     formats: tuple[str, ...] = ()
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        """Flush what goes in, compute, and flush what comes out."""
+        """Flush the inputs, compute, and flush the outputs."""
         plain = [np.asarray(z) for z in inputs]
         if ufunc.__name__ not in self.ufuncs:
             return getattr(ufunc, method)(*plain, **options).view(type(self))

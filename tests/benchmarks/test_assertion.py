@@ -1,4 +1,4 @@
-"""What measures the figures of docs/testing.md: it runs, and compares as `torch.testing.assert_close` does."""
+"""The program that measures the figures of docs/testing.md runs, and compares as `torch.testing.assert_close` does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_sound_functions_hold_on_draws(checkout: Path) -> None:
 
 
 def test_the_fitted_tolerance_is_the_least_that_holds(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is just as far away as it allows is close, and nothing is where a result is missing."""
+    """A difference just at the limit is close; with a missing result nothing is close."""
     monkeypatch.syspath_prepend(str(checkout / "benchmarks"))
     caught = importlib.import_module("assertions.caught")
     values = [(np.array([1.0, 4.0]), np.array([1.0, 3.0]))]

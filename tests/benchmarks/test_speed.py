@@ -1,4 +1,4 @@
-"""What measures the figures of docs/accuracy.md: it runs, and what it works out of its figures is right."""
+"""The program that measures the figures of docs/accuracy.md runs, and computes correctly from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def benchmark(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_row_is_measured_against_another_version(checkout: Path, tmp_path: Path) -> None:
-    """The command prints both versions and their ratio, and writes each run; the working tree is gone afterwards."""
+    """The command prints both versions and their ratio, and writes each run; afterwards the working tree is removed."""
     if not (checkout / ".git").exists():
         pytest.skip("no other version without git")
     file = tmp_path / "figures.json"
@@ -38,7 +38,7 @@ def test_a_row_is_measured_against_another_version(checkout: Path, tmp_path: Pat
 
 
 def test_a_ratio_is_the_median_of_neighbouring_runs(benchmark: Any) -> None:
-    """A slow spell that meets both versions of one run leaves the ratio alone."""
+    """A slow spell during one run of both versions does not change the ratio."""
     table = benchmark("table")
     values = [(1.0, 2.0), (10.0, 20.0), (3.0, 2.0)]
     runs = [{"then": table.Taken({"": then}), "now": table.Taken({"": now})} for now, then in values]

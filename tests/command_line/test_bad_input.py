@@ -54,7 +54,7 @@ def files(tmp_path, monkeypatch):
     ],
 )
 def test_each_mistake_is_one_line(arguments, word, capsys):
-    """Whatever is wrong with the request, there is one line about it, and no report."""
+    """For any mistake in the request there is one line about it, and no report."""
     assert main(arguments.split()) == 2
     out, err = capsys.readouterr()
     assert out == ""

@@ -1,4 +1,4 @@
-"""`normspec campaign`: what it is told, what it prints and writes, and how it ends."""
+"""`normspec campaign`: its options, what it prints and writes, and how it ends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REQUEST = Request((), ("layer_norm",), None, None, "cpu", {"momentum": "old"}, "
 
 @pytest.fixture
 def summary(a_report, a_result):
-    """A function that makes the summary of a campaign of which so many units are done, from results in each."""
+    """A function that makes a campaign's summary with this many units done, from the results in each."""
 
     def make(*results, units=2):
         found = Summary(ASKED)
@@ -46,7 +46,7 @@ def summary(a_report, a_result):
 
 @pytest.fixture
 def commanded(monkeypatch, tmp_path):
-    """A function that runs the command on a stand-in for the work; it returns the status and how that was called."""
+    """A function that runs the command with a stand-in for the work; it returns the status and the stand-in's call."""
     calls = []
 
     def command(found, *arguments):
@@ -63,7 +63,7 @@ def commanded(monkeypatch, tmp_path):
 
 
 def test_options_reach_the_work(commanded, summary, a_result):
-    """Every option is handed on, targets and seeds apart from what is asked of each."""
+    """Every option is passed on; those about targets and seeds are separate from those about each unit."""
     arguments = "torch torch sound --seeds 5:7 --out out --op layer_norm --dtype float16 --convention momentum=old"
     arguments += (
         " --profile quick --jobs 2 --time-limit none --device cuda --python torch=venv --cluster tcp://one:8786"
@@ -127,7 +127,7 @@ def test_without_matplotlib_the_rest_works(commanded, summary, a_result, tmp_pat
 
 
 def test_a_violation_exits_1_with_the_command_that_reproduces_it(commanded, summary, a_result, capsys, counterexample):
-    """It is told once for all seeds that show it, with what is wrong."""
+    """It is listed once for all seeds that show it, with what is wrong."""
     broken = a_result(verdict=Verdict.FAIL, ratio=58.0, reason="x strided", counterexample=counterexample)
     assert commanded(summary(broken))[0] == 1
     out = " ".join(capsys.readouterr().out.split())
@@ -149,7 +149,7 @@ def test_what_is_not_done_or_not_judged_exits_3(commanded, summary, a_result, ca
 
 
 def test_advice_is_counted_and_accuses_nobody(commanded, summary, a_result, capsys):
-    """A SHOULD that is violated stands in the table, and not among the violations."""
+    """A violated SHOULD is in the table, but not among the violations."""
     assert (
         commanded(
             summary(a_result(), a_result(requirement="LN-R1", level="SHOULD", verdict=Verdict.ADVICE, ratio=3e5))

@@ -17,13 +17,13 @@ def test_the_last_line_names_what_is_violated(a_result, a_report, printed):
 
 
 def test_an_interrupted_run_says_that_it_is_partial(a_result, a_report, printed):
-    """What was established is printed, with the word that it is not all."""
+    """Results so far are printed, with a note that they are partial."""
     text = printed(a_report(a_result(), partial=True))
     assert "PARTIAL: stopped before the end (no violation so far)" in text
 
 
 def test_a_target_that_could_not_be_judged_does_not_conform(a_result, a_report, printed):
-    """An error is told with its reason and does not end in CONFORMS."""
+    """An error is reported with its reason and does not end in CONFORMS."""
     text = printed(a_report(a_result(), a_result(requirement="CM-T1", verdict=Verdict.ERROR, reason="ValueError: no")))
     assert "ValueError: no" in text
     assert text.rstrip().splitlines()[-1] == "PARTIAL: the target could not be judged on CM-T1."
@@ -37,13 +37,13 @@ def test_nothing_exercised_is_no_pass(a_result, a_report, printed):
 
 
 def test_declared_conventions_are_shown_with_their_reasons(a_result, a_report, printed):
-    """Each declared convention is a line: what, by whom, why."""
+    """Each declared convention has a line: what, by whom, why."""
     text = " ".join(printed(a_report(a_result())).split())
     assert "variance_algorithm=shifted torch.nn.LayerNorm: the kernel shifts by the first element" in text
 
 
 def test_the_layers_of_a_model_are_told(a_result, a_report, printed):
-    """For how many an entry stands, and which they are."""
+    """An entry says for how many layers it stands, and which they are."""
     subject = {"target": "torch", "binding": "a.norm and 1 more", "op": "layer_norm", "fixed": ["eps=1e-05"]}
     text = printed(
         a_report(a_result(binding="a.norm and 1 more"), subjects=({**subject, "layers": ["a.norm", "b.norm"]},))
@@ -65,5 +65,5 @@ def test_what_is_unsupported_is_told_once_for_each_reason(a_result, a_report, pr
 
 
 def test_the_seed_that_repeats_the_run_is_printed(a_result, a_report, printed):
-    """Profile, seed and number of cases stand at the end."""
+    """Profile, seed and number of cases are at the end."""
     assert "profile quick, seed 7, 12 cases, 1.2 s" in printed(a_report(a_result()))

@@ -20,7 +20,7 @@ from normspec.spec import requirements
 
 @pytest.fixture
 def engine(monkeypatch, tmp_path, a_result, a_report):
-    """A stand-in for the engine that records its calls and returns what the test says; no configuration is found."""
+    """A stand-in for the engine that records its calls and returns the test's results; no configuration is found."""
     state = types.SimpleNamespace(calls=[], answer=lambda targets: a_report(*(a_result(target=t) for t in targets)))
 
     def check(targets, **options):
@@ -52,7 +52,7 @@ def test_the_exit_status_is_that_of_the_report(engine, a_result, a_report):
 
 
 def test_options_reach_the_engine(engine):
-    """Every option is handed on as the API names it."""
+    """Every option is passed on under the API's name."""
     arguments = "check f.py:g --op layer_norm --framework torch --dtype float16 --dtype float32 --device cuda"
     arguments += " --convention momentum=old --profile quick --seed 0 --forward-only --slow --mode inference"
     arguments += " --python f.py:g=venv --time-limit 2.5 --memory-limit 512MiB --jobs 3"
@@ -96,13 +96,13 @@ def test_options_reach_the_engine(engine):
 
 
 def test_no_cache_outranks_a_folder(engine):
-    """`--no-cache` keeps nothing, whatever else is said."""
+    """`--no-cache` keeps nothing, whatever the other options are."""
     assert main(["check", "f.py:g", "--cache-dir", "kept", "--no-cache"]) == 0
     assert engine.calls[0][1]["cache"] is False
 
 
 def test_without_options_the_defaults_are_those_of_the_api(engine):
-    """What no flag says is the API's own default."""
+    """An option without a flag has the API's own default."""
     assert main(["check", "numpy"]) == 0
     ((_, options),) = engine.calls
     assert callable(options.pop("progress"))
@@ -112,7 +112,7 @@ def test_without_options_the_defaults_are_those_of_the_api(engine):
 
 @pytest.mark.parametrize("limit", ["time", "memory"])
 def test_a_limit_can_be_none(engine, limit):
-    """The word for no limit is None in the API."""
+    """The word "none" becomes None in the API."""
     assert main(["check", "numpy", f"--{limit}-limit", "none"]) == 0
     assert engine.calls[0][1][f"{limit}_limit"] is None
 
@@ -128,7 +128,7 @@ def test_without_a_target_everything_installed_is_checked(engine, counts, capsys
 
 
 def test_without_a_target_one_with_an_interpreter_of_its_own_is_checked_too(engine):
-    """Where a framework has an interpreter, it need not be installed beside normspec."""
+    """A framework with an interpreter of its own need not be installed next to normspec."""
     assert main(["check", "--python", "mxnet=venvs/mxnet"]) == 0
     ((targets, options),) = engine.calls
     assert targets == ("numpy", "torch", "mxnet")
@@ -136,7 +136,7 @@ def test_without_a_target_one_with_an_interpreter_of_its_own_is_checked_too(engi
 
 
 def test_an_interpreter_without_a_name_is_for_all_others(engine):
-    """A path alone runs every target that no other flag names; a path may hold the sign =."""
+    """A path without a name runs every target that no other flag names; a path may contain the sign =."""
     assert main(["check", "numpy", "torch", "--python", "odd=/a", "--python", "torch=b"]) == 2
     assert main(["check", "numpy", "torch", "--python", "./odd=a", "--python", "torch=b"]) == 0
     assert engine.calls[0][1]["python"] == {"": "./odd=a", "torch": "b"}
@@ -223,7 +223,7 @@ def test_explain_prints_the_requirement(capsys):
 
 
 def test_explain_prints_every_fault_in_eighty_columns(capsys):
-    """Each fault of a requirement stands there: in full, or on the common page once with its operators' prefixes."""
+    """Each fault of a requirement is listed: in full, or on the common page once with its operators' prefixes."""
     for identifier in requirements():
         assert main(["explain", identifier]) == 0
         shown = capsys.readouterr().out.partition("\nExcludes:\n")[2].partition("\n\n")[0]

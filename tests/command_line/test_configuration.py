@@ -80,7 +80,7 @@ def write(project):
 
 @pytest.fixture
 def calls(monkeypatch, a_result, a_report):
-    """What the engine is asked for: (targets, options) of each run; only numpy and torch are installed."""
+    """The calls of the engine: (targets, options) of each run; only numpy and torch are installed."""
     found = []
 
     def check(targets, **options):
@@ -166,7 +166,7 @@ def test_files_are_relative_to_the_file_that_names_them(write, project, monkeypa
 
 
 def test_a_folder_beside_the_file_is_no_command(write, project):
-    """A bare word is a folder beside the file where there is one, and otherwise looked up as a command."""
+    """A bare word is a folder next to the file if there is one, and otherwise a command to look up."""
     (project / "venv").mkdir()
     write('[tool.normspec.interpreters]\nmxnet = "venv"\nnumpy = "python3"\n')
     assert configuration().values["interpreters"] == {"mxnet": str(project / "venv"), "numpy": "python3"}
@@ -180,7 +180,7 @@ def test_keras_is_the_backend_that_it_would_take(write, monkeypatch):
 
 
 def test_limits_can_be_none(write):
-    """The word stands for no limit; memory may be a number of bytes."""
+    """The word "none" stands for no limit; memory may be a number of bytes."""
     write('[tool.normspec]\ntime-limit = "none"\nmemory-limit = "none"\n')
     assert configuration().values == {"time-limit": None, "memory-limit": None}
     write("[tool.normspec]\nmemory-limit = 1_000_000_000\n")
@@ -297,7 +297,7 @@ def test_a_run_takes_what_is_configured(write, calls):
 
 
 def test_a_target_has_a_table_of_its_own(write, calls, project, monkeypatch):
-    """It reaches the engine under the name that the target is called by, however the path of its file is written."""
+    """It reaches the engine under the target's name, however the path of its file is written."""
     write(EVERYTHING)
     (project / "inner").mkdir()
     monkeypatch.chdir(project / "inner")
@@ -309,7 +309,7 @@ def test_a_target_has_a_table_of_its_own(write, calls, project, monkeypatch):
 
 
 def test_flags_override_what_is_configured(write, calls):
-    """A flag replaces the configured value, one for a name that name's alone; even where it says the default."""
+    """A flag replaces the configured value, even with the default; a flag for one name replaces only that name's."""
     write(EVERYTHING)
     flags = "check torch mxnet --op mhc --profile standard --dtype float16 --device cpu --seed 0 --time-limit 60"
     flags += " --only LN-F1 --require CM-P3 --binding numpy.*"
@@ -328,7 +328,7 @@ def test_flags_override_what_is_configured(write, calls):
 
 
 def test_an_interpreter_given_for_all_replaces_those_configured(write, calls):
-    """`--python PATH` is for every target, whatever the configuration says of one."""
+    """`--python PATH` applies to every target, whatever the configuration says about one."""
     write(EVERYTHING)
     assert main(["check", "mxnet", "--python", "venv"]) == 0
     assert calls[0][1]["python"] == {"": "venv"}

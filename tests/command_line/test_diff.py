@@ -1,4 +1,4 @@
-"""`normspec diff`: what is worse ends with 1, what is better or only moved with 0, and what cannot be read with 2."""
+"""`normspec diff`: status 1 if something is worse, 0 if things are better or only moved, 2 for unreadable reports."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def kept(tmp_path: Path) -> Callable[[Report, str], str]:
     ],
 )
 def test_what_changed_is_told_and_what_is_worse_ends_with_1(kept, capsys, old, new, status, told):
-    """Each change is named with what it was; the status says whether something is worse."""
+    """Each change is named with its earlier state; the status says whether something is worse."""
     assert run(["diff", kept(old, "old.json"), kept(new, "new.json")]) == status
     assert told in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_regression_names_the_line_of_the_function(kept, capsys):
-    """The target that ceased to conform, the cause and the requirement each stand with the file and the line."""
+    """The target that ceased to conform, the cause and the requirement each have the file and the line."""
     assert run(["diff", kept(SOUND, "old.json"), kept(BROKEN, "new.json")]) == 1
     assert " ".join(capsys.readouterr().out.split()).count("mine.py:f at mine.py:4") == 3
 
@@ -86,7 +86,7 @@ def test_a_regression_names_the_line_of_the_function(kept, capsys):
     (None, 0.3, False),
 ])  # fmt: skip
 def test_an_error_moved_where_it_is_more_than_twice_the_other(was, now, moved):
-    """Exactly twofold is not more, and what a report shows as `<.01` moves nowhere."""
+    """Exactly twofold is not more, and a number shown as `<.01` never counts as moved."""
     assert bool(changes(of(one(ratio=was)), of(one(ratio=now))).moved) is moved
 
 

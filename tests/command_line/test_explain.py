@@ -1,4 +1,4 @@
-"""`normspec explain` finds what is asked for by id, name or text, and says where it stands."""
+"""`normspec explain` finds ids, names and texts, and says where they are defined."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from normspec.spec.operators import OPERATORS
 
 
 def explained(capsys, *words: str) -> str:
-    """What is printed."""
+    """The output."""
     assert main(["explain", *words]) == 0
     return capsys.readouterr().out
 
 
 def test_a_requirement_leads_to_its_place_and_to_its_errata(capsys):
-    """The address has the anchor, and what is printed otherwise is named."""
+    """The address has the anchor, and the errata that contradict it are named."""
     shown = explained(capsys, "ln-f3")
     assert shown.rstrip().endswith(address("layer_norm", "LN-F3"))
     assert "  ERR-2  eps added to the deviation\n" in shown
 
 
 def test_an_erratum_is_printed_with_the_requirements_against_it(capsys):
-    """In any case, with what is printed, what is right, the counter-example and its address."""
+    """In upper or lower case: the printed statement, the right one, the counter-example and its address."""
     shown = explained(capsys, "err-2")
     assert shown.startswith("ERR-2  erratum  eps added to the deviation\n")
     assert all(words in shown for words in ("Printed: ", "Correct: ", "Counter-example: ", "  LN-F3  eps inside"))
@@ -77,7 +77,7 @@ def test_a_mistake_is_printed_with_what_it_costs_computed_now(capsys):
 
 
 def test_a_mistake_is_mended_in_a_few_lines(capsys):
-    """The wrong step stands above the right one, as code."""
+    """The wrong step is printed above the right one, as code."""
     for words in ("LN-F3", "ln-eps-on-std"):
         shown = explained(capsys, words)
         assert "  - return 1 / (np.sqrt(variance) + eps)\n" in shown
@@ -96,7 +96,7 @@ def test_every_mistake_of_a_sample_has_its_costs():
 
 
 def test_a_text_finds_what_speaks_of_it(capsys):
-    """Whatever its blanks: the errata, the requirements and the faults."""
+    """Spaces do not matter: the errata, the requirements and the faults."""
     for text in ("std + eps", "std+eps", "STD + EPS"):
         shown = explained(capsys, text)
         assert "\n  ERR-2  eps added to the deviation\n" in shown

@@ -1,4 +1,4 @@
-"""Under the table: what is wrong, where, on which numbers, and what follows."""
+"""Below the table: what is wrong, where, on which numbers, and what follows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def words(text: str) -> str:
 
 
 def test_a_failure_shows_the_sentence_of_its_requirement(a_result, a_report, printed, counterexample):
-    """The requirement's own words stand with the failure."""
+    """The requirement's own words are printed with the failure."""
     text = printed(a_report(a_result(requirement="LN-F3", verdict=Verdict.FAIL, counterexample=counterexample)))
     assert words(requirements()["LN-F3"].sentence) in words(text)
 
@@ -49,7 +49,7 @@ def test_the_declaration_under_which_all_would_pass_is_named_once(a_result, a_re
 
 
 def test_a_report_begins_with_the_cause(a_result, a_report, printed):
-    """The sentence of a cause stands above the one violation of its that is told in full; the others are ids."""
+    """A cause's sentence is printed above the only one of its violations shown in full; the others are ids."""
     follows = {"LN-F1": ("LN-F3",), "LN-F3": ()}
     failures = [
         a_result(verdict=Verdict.FAIL, requirement=id, diagnosis="ln-eps-on-std", follows_from=roots)
@@ -68,7 +68,7 @@ def test_a_report_begins_with_the_cause(a_result, a_report, printed):
 
 
 def test_what_follows_without_a_cause_is_one_line(a_result, a_report, printed, counterexample):
-    """Under the violation that stands are the ids of those that follow from it, and they are told nowhere else."""
+    """Under a standing violation are the ids of those that follow from it; they are listed nowhere else."""
     stands = a_result(verdict=Verdict.FAIL, requirement="LN-F3", counterexample=counterexample)
     failures = [stands] + [
         a_result(verdict=Verdict.FAIL, requirement=id, follows_from=("LN-F3",), counterexample=counterexample)
@@ -80,7 +80,7 @@ def test_what_follows_without_a_cause_is_one_line(a_result, a_report, printed, c
 
 
 def test_the_smallest_case_is_shown_of_those_that_share_a_requirement(a_result, a_report, printed, counterexample):
-    """A failure in three dtypes is told once, on its smallest case, with every place where it shows."""
+    """A failure in three dtypes is reported once, on its smallest case, with every place where it shows."""
     large = attrs.evolve(counterexample, inputs={**counterexample.inputs, "gamma": None}, note="the smallest")
     results = [
         a_result(verdict=Verdict.FAIL, dtype="float16", counterexample=counterexample),
@@ -104,11 +104,11 @@ def test_a_broken_function_does_not_print_thirty_screens(a_result, a_report, pri
     assert text.count("expected ") == 5
     assert text.count("the same as for CM-T1") == 4
     assert all(i in text.split("And also")[1] for i in ("LN-F7", "LN-G11", "CM-S1"))
-    assert len(text.splitlines()) < 360  # a screen has 24 lines, and the table alone takes a line a requirement
+    assert len(text.splitlines()) < 360  # a screen has 24 lines; the table has one line per requirement
 
 
 def test_the_most_telling_violations_come_first(a_result, a_report, printed):
-    """The contract, then values, gradients and laws of the operator, then what is common to all operators."""
+    """The contract, then values, gradients and laws of the operator, then requirements common to all operators."""
     ids = ["CM-T2", "LN-F3", "LN-G1", "LN-L1", "CM-P5"]
     text = printed(a_report(*(a_result(requirement=i, verdict=Verdict.FAIL) for i in sorted(ids))))
     told = [line.split()[1] for line in text.splitlines() if line.startswith("✗ ")]
@@ -116,7 +116,7 @@ def test_the_most_telling_violations_come_first(a_result, a_report, printed):
 
 
 def test_a_violated_should_is_advice(a_result, a_report, printed, counts):
-    """A SHOULD that is violated is told after the failures and leaves the target conforming."""
+    """A violated SHOULD is printed after the failures and leaves the target conforming."""
     text = printed(a_report(a_result(), a_result(requirement="LN-L2", level="SHOULD", verdict=Verdict.ADVICE)))
     assert "Advice" in text
     assert (counts(text)["fail"], counts(text)["advice"]) == (0, 1)

@@ -22,7 +22,7 @@ def strict(text: str) -> dict:
 
 
 def test_the_document_says_what_was_run(a_result, a_report):
-    """Versions, seed, profile, subjects, counts and the verdict stand at the top."""
+    """Versions, seed, profile, subjects, counts and the verdict are at the top."""
     document = strict(a_report(a_result()).to_json())
     assert document["schema"] == SCHEMA
     assert document["versions"]["numpy"] == np.__version__

@@ -33,7 +33,7 @@ def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, trai
     ],
 )
 def test_a_size_is_read_as_it_is_written(written, size):
-    """GiB is a power of two and GB one of ten; what is printed reads back."""
+    """GiB is a power of two and GB a power of ten; printed sizes can be read back."""
     assert bytes_of(written) == size
     assert bytes_of(size_in_words(size)) == size
 
@@ -66,7 +66,7 @@ def test_what_are_no_seconds_is_told(written):
     ],
 )
 def test_a_run_keeps_to_its_limits(tmp_path, monkeypatch, capsys, arguments, words):
-    """Nothing is faked here: an endless loop and two gigabytes are stopped, told, and no pass."""
+    """Nothing is faked here: an endless loop and two gigabytes are stopped, reported, and do not pass."""
     (tmp_path / "hostile.py").write_text(HOSTILE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert main(["check", *arguments.split(), "--profile", "quick", "--dtype", "float32", "--forward-only"]) == 3

@@ -1,4 +1,4 @@
-"""`normspec list`: what is here is asked, what is missing has its command, what is broken spoils nothing."""
+"""`normspec list`: installed targets are queried, missing ones have their command, broken ones spoil nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOME = ("layer_norm", "batch_norm", "pre_norm", "post_norm")
 
 @pytest.fixture
 def only(monkeypatch, tmp_path):
-    """A function that leaves these targets alone installed; no configuration is found."""
+    """A function that makes only these targets installed; no configuration is found."""
     monkeypatch.chdir(tmp_path)
 
     def only(*names: str) -> None:
@@ -60,7 +60,7 @@ def test_a_target_is_asked_what_it_has(only, capsys):
 
 
 def test_nothing_is_imported_where_that_is_wished(only, monkeypatch, capsys):
-    """`--no-import` starts no worker and prints versions alone."""
+    """`--no-import` starts no worker and prints only versions."""
     only("numpy")
     monkeypatch.setattr(inventories, "hosted", None)
     assert main(["list", "--no-import", "--python", "mxnet=venv"]) == 0
@@ -87,7 +87,7 @@ def test_a_target_that_does_not_import_spoils_nothing(only, monkeypatch, tmp_pat
 
 
 def test_json_holds_every_target(only, capsys, tmp_path):
-    """On standard output alone, or in a file beside the table's absence."""
+    """The JSON goes to standard output without the table, or to a file."""
     only("numpy")
     assert main(["list", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -104,7 +104,7 @@ def test_json_holds_every_target(only, capsys, tmp_path):
 
 
 def test_configured_interpreters_are_honoured(only, tmp_path, capsys):
-    """A target with an interpreter of its own is asked there; NumPy serves as one here."""
+    """A target with its own interpreter is queried there; NumPy serves as one here."""
     only()
     (tmp_path / "pyproject.toml").write_text(
         f"[tool.normspec.interpreters]\nnumpy = {sys.executable!r}\n", encoding="utf-8"
@@ -116,7 +116,7 @@ def test_configured_interpreters_are_honoured(only, tmp_path, capsys):
 
 
 def test_progress_names_what_is_awaited(only):
-    """A listener is told of each target."""
+    """A listener hears of each target."""
     only("numpy")
     heard = []
     inventory(progress=heard.append)

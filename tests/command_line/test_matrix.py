@@ -32,7 +32,7 @@ def test_each_fault_is_listed_with_the_requirement_that_killed_it():
 
 
 def test_the_rows_are_requirements_and_the_columns_faults():
-    """A filled mark is the kill that has to be, an open one a further kill, a cross a fault that lives."""
+    """A filled mark is the required kill, an open one a further kill, a cross a fault that lives."""
     lines = shown(Matrix((KILLED, SURVIVOR), (SOUND,), "quick", 1, whole=True)).splitlines()
     assert "LN-F1   ○○" in lines
     assert "LN-F2   ·✗" in lines

@@ -33,7 +33,7 @@ def test_hexadecimal_reads_back_exactly(value):
     ],
 )
 def test_a_ratio_never_rounds_across_the_envelope(ratio, text):
-    """What lies within the envelope reads below 1, what lies outside above."""
+    """A ratio within the envelope reads below 1, one outside above."""
     assert ratio_text(ratio) == text
 
 

@@ -37,7 +37,7 @@ def test_a_full_disk():
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
 def test_a_report_that_could_not_be_kept_says_so_last(tmp_path):
-    """Where the JSON does not fit on the disk, the last line says it, and which exit status comes of it."""
+    """If the JSON does not fit on the disk, the last line says so, and gives the exit status."""
     function = "def layer_norm(x, gamma, beta, *, eps, axes):\n    return x\n"
     (tmp_path / "mine.py").write_text(f"import numpy as np\n{function}", encoding="utf-8")
     asked = ["check", "mine.py:layer_norm", "--only", "CM-P1", "--profile", "quick", "--dtype", "float32"]
@@ -65,7 +65,7 @@ def test_no_output_at_all():
 
 
 def test_sigterm_ends_it_as_ctrl_c_does(tmp_path):
-    """What was established is reported, the exit status is 3, and no worker is left behind."""
+    """Results so far are reported, the exit status is 3, and no worker is left behind."""
     note = tmp_path / "worker"
     (tmp_path / "mine.py").write_text(
         f"import os, time\nimport numpy as np\nopen({str(note)!r}, 'w').write(str(os.getpid()))\n"

@@ -1,4 +1,4 @@
-"""The files that `normspec check` is asked for: checked before the run, written whole, one place for each."""
+"""The output files of `normspec check`: checked before the run, written whole, one place for each."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_file_that_cannot_be_written_is_told_before_the_run(mine, capsys, argu
 
 
 def test_a_file_on_standard_output_stands_there_alone(mine, capsys):
-    """With `--junit -` the report goes to standard error, and what is on standard output can be parsed."""
+    """With `--junit -` the report goes to standard error, and standard output can be parsed."""
     assert run(["check", "mine.py:mine", *SHORT, "--junit", "-"]) == 0
     printed = capsys.readouterr()
     assert ElementTree.fromstring(printed.out).tag == "testsuites"
@@ -48,7 +48,7 @@ def test_a_file_on_standard_output_stands_there_alone(mine, capsys):
 
 
 def test_github_has_its_commands_behind_the_report_and_the_summary_of_the_job(mine, capsys, monkeypatch):
-    """The report stands between commands that switch commands off; annotations follow, and the summary grows."""
+    """The report is between commands that switch commands off; annotations follow, and the summary grows."""
     summary = mine / "summary.md"
     summary.write_text("before\n", encoding="utf-8")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))

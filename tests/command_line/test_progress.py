@@ -11,7 +11,7 @@ from normspec.conformance.reporting.layout import console_on
 
 
 class Closed(io.StringIO):
-    """A stream whose reader is gone."""
+    """A stream whose reader has gone."""
 
     def write(self, text: str) -> int:
         """Nothing can be written."""
@@ -27,7 +27,7 @@ class Terminal(io.StringIO):
 
 
 def test_a_pipe_gets_a_line_now_and_then():
-    """Where nobody watches a bar, a line says what is checked, how much is done, what is left and what is violated."""
+    """If no terminal shows a bar, a line says what is checked, what is done, what is left and what is violated."""
     stream = io.StringIO()
     with progress_on(stream, every=0.01) as listener:
         assert listener is not None
@@ -48,7 +48,7 @@ def test_a_run_that_takes_seconds_writes_no_line():
 
 
 def test_a_line_says_only_what_is_known():
-    """Nothing is said of violations where there are none, nor of the time that is left before it can be told."""
+    """Violations are mentioned only if there are any, and the remaining time only once it is known."""
     assert line(Progress(0, 0, "starting")) == "[  0 %] starting"
     assert line(Progress(1, 1, "done", 1)) == "[100 %] done; 1 violation"
 

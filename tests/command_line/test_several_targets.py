@@ -1,4 +1,4 @@
-"""A report on several targets: each has a section and a verdict of its own, and nothing is told without a name."""
+"""A report on several targets: each has its own section and verdict, and everything is named."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOUND, OUTSIDE, UNBIASED = "mine.py:layer_norm", "mine.py:eps_outside", "mine.py
 
 @pytest.fixture
 def three(a_result, a_report, counterexample) -> Report:
-    """Three functions, of which the first is sound; the others violate LN-R1 too, as all of them do."""
+    """Three functions; the first is sound, the others violate LN-R1 too, as all of them do."""
 
     def result(name: str, requirement: str, verdict: Verdict, **more: object):
         case = counterexample if verdict.is_violation else None
@@ -36,14 +36,14 @@ def three(a_result, a_report, counterexample) -> Report:
 
 
 def sections(text: str) -> list[str]:
-    """The sections of the targets, and what follows the last."""
+    """The sections of the targets, and the text after the last."""
     *first, last = text.split("\n" + "═" * 80 + "\n")[1:]
     verdict, end = last.split("\n\n  pass fail")
     return [*first, verdict, end]
 
 
 def test_each_target_has_a_section_with_its_violations_and_its_verdict(three, printed):
-    """Whoever reads one section reads of one target: its name, its tables, its violations with cases, its verdict."""
+    """A section is about one target: its name, its tables, its violations with cases, its verdict."""
     sound, outside, unbiased, _ = sections(printed(three))
     for text, name in ((sound, SOUND), (outside, OUTSIDE), (unbiased, UNBIASED)):
         assert [one for one in (SOUND, OUTSIDE, UNBIASED) if f"{one}   target" in text] == [name]
@@ -65,7 +65,7 @@ def test_the_targets_and_their_verdicts_stand_at_the_end(three, printed):
 
 
 def test_advice_that_a_target_before_it_had_is_one_line(three, printed):
-    """What all of them are advised is told in full once, and then names the target under which it stands."""
+    """Advice to several targets is printed in full once; later sections name the target that has it."""
     sound, outside, unbiased, _ = sections(printed(three))
     assert "△ LN-R1   squares that overflow" in sound
     for text in (outside, unbiased):

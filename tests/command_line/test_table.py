@@ -18,7 +18,7 @@ def test_a_pass_shows_its_margin(a_result, a_report, printed):
 
 
 def test_each_dtype_has_a_column(a_result, a_report, printed):
-    """The dtypes of one requirement stand beside one another, narrow ones first."""
+    """A requirement's dtypes are in columns, narrow ones first."""
     text = printed(a_report(a_result(dtype="float64", ratio=0.2), a_result(dtype="float16", ratio=0.1)))
     assert "float16  float64" in text
     assert row(text, "LN-F1").endswith("✓ 0.10   ✓ 0.20")
@@ -54,7 +54,7 @@ def test_every_verdict_prints_in_every_encoding(a_result, a_report, printed, cou
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_table_fits_its_width(a_result, a_report, printed, counterexample, width):
-    """No line is wider than the console, whatever the ratios and the names are."""
+    """No line is wider than the console, for any ratios and names."""
     results = [
         a_result(dtype=d, binding=b, verdict=v, ratio=r, counterexample=counterexample, reason="a long reason " * 12)
         for d in ("float16", "bfloat16", "float32", "float64")
@@ -71,7 +71,7 @@ def test_text_of_the_target_is_not_markup(a_result, a_report, printed):
 
 @pytest.mark.parametrize("width", [24, 30, 40, 56])
 def test_no_dtype_vanishes_where_there_is_little_room(a_result, a_report, printed, width):
-    """In a narrow terminal each dtype is named beside its verdict, and no line is wider than the terminal."""
+    """In a narrow terminal each dtype is named next to its verdict, and no line is wider than the terminal."""
     ratios = {"float16": 0.11, "bfloat16": 0.22, "float32": 0.33, "float64": 0.44}
     text = printed(a_report(*(a_result(dtype=dtype, ratio=ratio) for dtype, ratio in ratios.items())), width=width)
     for dtype, ratio in ratios.items():

@@ -1,4 +1,4 @@
-"""What the command says where a request is nearly right: names of packages, paths, help, and what is left."""
+"""The command's messages for requests that are nearly right: names of packages, paths, help, remaining work."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_path_of_windows_is_told_as_one(target, instead, capsys):
 
 @pytest.mark.skipif(os.sep != "/", reason="paths are written so here")
 def test_a_file_may_have_such_a_name(tmp_path, monkeypatch, capsys):
-    """A backslash is a letter of a name where there is such a file."""
+    """A backslash is an ordinary letter in a name if such a file exists."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / r"a\b.py").write_text("def layer_norm(x): return x\n", encoding="utf-8")
     assert main(["check", r"a\b.py:nothing_of_this_name", "--op", "layer_norm"]) == 2
@@ -74,7 +74,7 @@ def test_an_option_without_its_value_names_the_help_of_its_command(command, caps
 
 @pytest.mark.parametrize("flag", ["--python", "--config", "--time-limit", "--memory-limit"])
 def test_compare_takes_what_a_target_may_need(flag):
-    """As `check` does: without an interpreter of its own MXNet could not be compared."""
+    """As with `check`: without an interpreter of its own MXNet could not be compared."""
     assert flag in CliRunner().invoke(normspec, ["compare", "--help"]).output
 
 
@@ -85,7 +85,7 @@ def test_the_help_of_compare_names_every_framework():
 
 
 def test_compare_hands_on_interpreters_and_limits(monkeypatch, tmp_path, capsys):
-    """From flags, and from the configuration where there are none."""
+    """From flags, or from the configuration if there are none."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "venv" / "bin").mkdir(parents=True)
     (tmp_path / "venv" / "bin" / "python").symlink_to("/bin/false")
@@ -117,7 +117,7 @@ def test_what_differs_of_a_campaign_is_told_in_grammar():
 
 
 def test_what_is_left_of_a_campaign_counts_those_who_share_it(monkeypatch):
-    """Three processes that judged 30 seconds' worth in 10 take a third of what is left."""
+    """Three processes that judged 30 seconds' worth of work in 10 need a third of the remaining time."""
 
     class Found:
         seconds = 0.0

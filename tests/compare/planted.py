@@ -19,7 +19,7 @@ from normspec.conformance.sound.sums import sequential_sum
 from normspec.spec.operators import OPERATORS
 
 BASES = {base.operator: base for base in (LayerNorm, BatchNorm, RmsNorm, GroupNorm, InstanceNorm)}
-#: Those that take the mean out.
+#: Those that subtract the mean.
 CENTRED = ("layer_norm", "batch_norm", "group_norm", "instance_norm")
 FLOAT16, BFLOAT16 = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
 
@@ -27,10 +27,10 @@ FLOAT16, BFLOAT16 = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
 class Plain(Rows):
     """The sound steps, which know the stage that they are part of."""
 
-    #: Of a call that is given none.
+    #: The eps of a call without one.
     default_eps = 1e-5
     default_momentum = 0.1
-    #: The derivatives that stand beside the function.
+    #: The derivatives of the function.
     derivatives = DERIVATIVES
     stage = "call"
 
@@ -44,7 +44,7 @@ PLANTED: list[tuple[str, tuple[str, ...], type]] = []
 
 
 def planted(row: str, *operators: str) -> Callable[[type], type]:
-    """Enter a class of changed steps as what the row, and no other, must show."""
+    """Enter a class of changed steps; the row, and no other, must show it."""
 
     def enter(change: type) -> type:
         PLANTED.append((row, operators or tuple(BASES), change))
@@ -187,7 +187,7 @@ planted("accuracy_gradients", "rms_norm")(_rough("vjp"))
 
 @planted("gain")
 class OnePlus(Plain):
-    """What is handed over for gamma is the gain less 1."""
+    """The value passed for gamma is the gain less 1."""
 
     def parameter(self, array, role):
         """With 1 added to gamma."""
@@ -240,10 +240,10 @@ class Bessel(Plain):
 
 @planted("axes", "layer_norm", "rms_norm")
 class LastAxisAlone(Plain):
-    """Of several axes the last alone is normalised."""
+    """Of several axes only the last is normalised."""
 
     def call(self, x, gamma, *beta, eps, axes):
-        """Over the last axis, whatever the axes."""
+        """Normalise over the last axis, whatever the axes."""
         if len(axes) == 1:
             return super().call(x, gamma, *beta, eps=eps, axes=axes)
         y = super().call(x, None, *(None for _ in beta), eps=eps, axes=(-1,))
@@ -252,7 +252,7 @@ class LastAxisAlone(Plain):
 
 @planted("channel_axis", "batch_norm")
 class SamplesAlone(Plain):
-    """Of an array with more than two axes the samples alone are normalised over, not the places."""
+    """Of an array with more than two axes, only the samples are normalised over, not the places."""
 
     def call(self, x, gamma, beta, running_mean, running_var, **settings):
         """Place by place, where there are places."""
@@ -269,7 +269,7 @@ class SamplesAlone(Plain):
 
 @planted("channel_axis", "group_norm", "instance_norm")
 class PlaceByPlace(Plain):
-    """Where the channels are last, each position is normalised by itself."""
+    """Where the channels are last, each position is normalised separately."""
 
     def call(self, x, gamma, beta, *, channel_axis, **settings):
         """As if each position were a sample."""
@@ -327,7 +327,7 @@ class ExactWhereConstant(Plain):
 
 @planted("single", *CENTRED)
 class NothingToDivideBy(Plain):
-    """One value alone gives NaN."""
+    """A group of one value gives NaN."""
 
     def output(self, x, s, gamma, beta):
         """NaN for groups of one value."""
@@ -394,7 +394,7 @@ class OnceInFifty(Plain):
 
 @planted("batch_invariance")
 class AnotherOrderAlone(Plain):
-    """A sample by itself is summed one value after the other, and with given statistics has its affine map folded."""
+    """A single sample is summed one value after the other; with given statistics its affine map is folded."""
 
     def row_sum(self, terms):
         """In order where there is one sample."""
@@ -414,7 +414,7 @@ class RoundsViews(Plain):
     """A view that is not contiguous gives another last bit."""
 
     def before(self, stage, arrays):
-        """Look at how x lies."""
+        """Look at the memory layout of x."""
         super().before(stage, arrays)
         self.whole = arrays[0].flags.c_contiguous
 

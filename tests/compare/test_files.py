@@ -40,7 +40,7 @@ def _printed(table: Comparison, width: int) -> list[str]:
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
 @pytest.mark.parametrize("count", [1, 2, 3, 11])
 def test_every_line_fits(count, width):
-    """However many targets, however narrow the terminal, nothing is cut off."""
+    """For any number of targets and any width of the terminal, nothing is cut off."""
     lines = _printed(_made(count), width)
     assert all(len(line) <= width for line in lines)
     text = "".join(line.strip() for line in lines).replace(" ", "")
@@ -54,7 +54,7 @@ def test_three_targets_stand_side_by_side_in_100_columns():
 
 
 def test_of_eleven_targets_each_behaviour_is_named_once():
-    """A row lists what is done, and who does it."""
+    """A row lists the behaviours, and who has each."""
     lines = _printed(_made(11), 100)
     (place,) = (i for i, line in enumerate(lines) if line.startswith("≠ default eps"))
     assert lines[place].split()[3] == "1e-05"
@@ -62,12 +62,12 @@ def test_of_eleven_targets_each_behaviour_is_named_once():
 
 
 def test_what_is_not_there_is_no_difference():
-    """A row in which all that was measured agrees does not stand out."""
+    """A row in which all measured values agree is not highlighted."""
     assert [row.key for _, row in _made(3).differences] == ["default_eps"]
 
 
 def test_the_reason_is_told_under_the_table():
-    """Why something could not be measured stands under it."""
+    """The reason why something could not be measured is below it."""
     assert any("has no `float16`, and | says so" in line for line in _printed(_made(2), 100))
 
 

@@ -1,4 +1,4 @@
-"""Whatever a target does, there is a table."""
+"""For any behaviour of a target, there is a table."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _mutating(x, *rest, **settings):
 
 
 def _as_operator(y, *rest):
-    """With running statistics, where batch_norm is handed some."""
+    """With running statistics, which batch_norm gets."""
     return (y, *rest[2:4]) if len(rest) == 4 else y
 
 
@@ -88,7 +88,7 @@ def _printed(table, width=100):
 @pytest.mark.parametrize("operator", BASES)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_target_has_a_column(operator, name):
-    """A target that raises, or returns nonsense, is shown beside one that does not."""
+    """A target that raises, or returns nonsense, has its column next to a normal one."""
     table = compare([target(operator), _own(HOSTILE[name], operator)], op=operator)
     (section,) = table.sections
     assert all(len(row.cells) == 2 and row.cells[0].kind.value == "measured" for row in section.rows)
@@ -115,7 +115,7 @@ def test_what_a_target_says_is_no_markup():
 
 
 def test_a_target_that_is_lost_is_left_alone():
-    """After a few losses nothing more is asked of it, and the run is a partial one."""
+    """After a few losses it gets no more calls, and the run is partial."""
     calls = []
 
     def lost(*tensors, **settings):

@@ -16,7 +16,7 @@ CASES = [(operator, row, change) for row, operators, change in PLANTED for opera
 
 @pytest.mark.parametrize(("operator", "row", "change"), CASES, ids=[f"{operator}-{row}" for operator, row, _ in CASES])
 def test_one_changed_semantic_shows_in_its_row_alone(operator, row, change):
-    """Beside the plain function, one with one thing changed differs in the row that names it."""
+    """A function with one change differs from the plain function only in the row that names the change."""
     table = compare([target(operator), target(operator, change, "changed")], op=operator)
     assert {found.key: [cell.text for cell in found.cells] for _, found in table.differences}.keys() == {row}
 

@@ -23,7 +23,7 @@ BLOCKS = ("pre_norm", "post_norm")
 
 
 def _target(operator: str, name: str, change: Callable | None = None, steps: type | None = None, without: str = ""):
-    """The sound operator, its call and vjp handed to ``change(stage, function, *arguments, **settings)``."""
+    """The sound operator, with its call and vjp passed to ``change(stage, function, *arguments, **settings)``."""
     base = SOUND[operator]
     made = (base if steps is None else type(steps.__name__, (steps, base), {}))().implementation()
 
@@ -119,7 +119,7 @@ CASES += [(operator, row) for operator in BLOCKS for row in OF_BLOCKS]
 
 @pytest.mark.parametrize(("operator", "row"), CASES)
 def test_one_changed_semantic_shows_in_its_row_alone(operator, row):
-    """Beside the plain function, one with one thing changed differs in the row that names it."""
+    """A function with one change differs from the plain function only in the row that names the change."""
     changed = _target(operator, "changed", **{**PLANTED, **OF_BLOCKS}[row])
     table = compare([_target(operator, "plain"), changed], op=operator)
     assert {found.key for _, found in table.differences} == {row}

@@ -1,4 +1,4 @@
-"""Probes on functions with several things changed, and what they say of odd ones."""
+"""Probes on functions with several changes, and their answers about odd functions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _placed(placement):
 @pytest.mark.parametrize("placement", PLACEMENTS, ids=lambda p: p.name)
 @pytest.mark.parametrize("operator", ["layer_norm", "batch_norm", "rms_norm"])
 def test_every_placement_is_named_and_its_default_solved_for(placement, operator):
-    """Each formula is told from all others, and eps is solved for by it."""
+    """Each formula is distinguished from all others, and gives the equation for eps."""
     table = compare(target(operator, _placed(placement), "own"), op=operator)
     assert table.cell(operator, "eps_placement", "own").text == placement.words(OPERATORS[operator])
     default = table.cell(operator, "default_eps", "own").text
@@ -43,7 +43,7 @@ def test_every_placement_is_named_and_its_default_solved_for(placement, operator
 
 @pytest.mark.parametrize("eps", [1e-3, 1e-5, 1e-6, 1e-7, 1e-12])
 def test_a_default_is_found_to_the_last_digit(eps):
-    """Whatever the default is, the shortest decimal near it is shown."""
+    """For any default, the shortest decimal near it is shown."""
     change = type("Change", (Plain,), {"default_eps": eps})
     assert _text(change, "default_eps") == f"{eps:g}"
     both = type("Both", (Unbiased, OnTheDeviation), {"default_eps": eps})
@@ -51,7 +51,7 @@ def test_a_default_is_found_to_the_last_digit(eps):
 
 
 class _EpsOfTheDtype(Plain):
-    default_eps = 3 * 2.0**-30  # a number that nobody hands over
+    default_eps = 3 * 2.0**-30  # a number that no call passes
 
     def rstd(self, variance, eps):
         eps = np.finfo(self.data).eps if eps == self.default_eps else eps
@@ -84,7 +84,7 @@ def test_a_table_in_another_dtype_says_the_same(operator, dtype):
     texts = []
     for one in ("float32", dtype):
         (section,) = compare(target(operator), op=operator, dtype=one).sections
-        # Of 16 bits results alone are rounded, which hides how they were computed.
+        # In 16 bits only results are rounded, which hides how they were computed.
         texts.append({row.key: row.cells[0].text for row in section.rows if row.key not in ("accuracy", "constant")})
     assert texts[0] == texts[1]
 
@@ -118,7 +118,7 @@ class _RoundedBeforeTheGain(Plain):
     ],
 )
 def test_what_an_rms_norm_can_do_otherwise_is_named(change, row, text):
-    """A sum in the place of a mean, a mean taken out, a rounding before the gain: each in the words of rms_norm."""
+    """A sum instead of a mean, a subtracted mean, a rounding before the gain: each in the words of rms_norm."""
     assert _text(change, row, "rms_norm") == text
 
 
@@ -131,7 +131,7 @@ def test_what_an_rms_norm_can_do_otherwise_is_named(change, row, text):
     ],
 )
 def test_what_becomes_of_gamma_is_named(change, text):
-    """A gain that is neither gamma nor 1 + gamma is told from both."""
+    """A gain that is neither gamma nor 1 + gamma is distinguished from both."""
 
     class Changed(Plain):
         def parameter(self, array, role):
@@ -146,5 +146,5 @@ def test_what_becomes_of_gamma_is_named(change, text):
     [(9.99999974e-06, 1e-6, "1e-05"), (0.0010000001, 1e-6, "0.001"), (0.1, 1e-9, "0.1"), (1.001e-5, 1e-6, "1.001e-05")],
 )
 def test_numbers_are_written_as_short_as_is_known(value, tolerance, text):
-    """What was solved for is rounded to what its error leaves."""
+    """A solved number is rounded to the digits that its error leaves."""
     assert shortest(value, tolerance) == text

@@ -1,7 +1,7 @@
 """
-Digests of the cases: what a seed means, for every version of everything.
+Digests of the cases: they fix the cases of a seed, for every version of everything.
 
-Run this file to print them anew after the cases were changed on purpose.
+After an intended change to the cases, run this file to print the new digests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DIGESTS: dict[str, tuple[str, str, str]] = {
 }
 
 
-#: What the other two profiles run at seed 0, without values.
+#: The other two profiles' cases at seed 0, without values.
 DECKS: dict[str, tuple[str, str]] = {
     "layer_norm": ("5949cac8cc50a7fa", "3da35a9bc5a20890"),
     "batch_norm": ("7447e6eadfa2fc42", "be51ad7ee9843f8c"),
@@ -48,7 +48,7 @@ DECKS: dict[str, tuple[str, str]] = {
     "mhc": ("9830e5bc0bdbfb15", "3d2e383a30cd3e3f"),
 }
 
-#: What each regime draws.
+#: The groups drawn in each regime.
 DRAWN: dict[str, str] = {
     "witness": "223cb1e1a6cd338e",
     "normal": "76790f0da7bf0ff4",

@@ -1,4 +1,4 @@
-"""Pairs of faults in one function, drawn over all operators, of which both show."""
+"""Pairs of faults in one function, drawn over all operators; both faults show."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Pair:
         return frozenset(fault.requirement for fault in self.function.faults)
 
     def report(self, *, explain: bool) -> Report:
-        """Its report in float32: of these requirements alone, or of all with the causes."""
+        """Its report in float32: on these requirements only, or on all of them with the causes."""
         target = target_of("it", self.function.like.operator, attrs.evolve(self.function).implementation)
         only = None if explain else self.requirements
         with np.errstate(all="ignore"):
@@ -47,7 +47,7 @@ class Pair:
 
     @property
     def shows(self) -> bool:
-        """Whether it violates the requirement that each fault alone must violate, and these are two."""
+        """Whether it violates both requirements that the single faults must violate, and these differ."""
         violated = {one.requirement for one in self.report(explain=False).results if one.verdict.is_violation}
         return len(self.requirements) == 2 and violated == self.requirements
 

@@ -20,7 +20,7 @@ from normspec.spec.operators import OPERATORS, Groups
 
 Array = np.ndarray
 
-#: Where each extent lies: the axes of x that it is made of, channels second.
+#: The axes of x that make up each extent; channels come second.
 _AXES = {"features": (-1,), "channels": (1,), "samples": (0,), "channels of a group": (1,)}
 
 
@@ -35,7 +35,7 @@ class Planted:
     low: int
     damage: str
     high: int | None = None
-    #: It shows at multiples of this alone.
+    #: It shows only at multiples of this.
     step: int = 1
 
     @property
@@ -82,7 +82,7 @@ class Planted:
         return np.broadcast_to(np.expand_dims(line, tuple(rest)) if rest else line, x.shape)
 
 
-#: What means and variances are taken over.
+#: The axes over which means and variances are taken.
 _NORMALISED_OVER = {
     ("layer_norm", "features"),
     ("rms_norm", "features"),
@@ -96,7 +96,7 @@ _NORMALISED_OVER = {
 #: From which elements come before the threshold, and y.
 Damage = Callable[[Array, Array], Array]
 
-#: What may befall an array of x's shape.
+#: Possible damage to an array of x's shape.
 SHAPED: dict[str, Damage] = {
     "tail unwritten": lambda kept, y: np.where(kept, y, 0).astype(y.dtype),
     "last value off": lambda kept, y: _with_last(y, y.reshape(-1)[-1] * np.float64(1.5)),
@@ -115,7 +115,7 @@ def _with_last(y: Array, value: Any) -> Array:
 
 
 def _without_tail(planted: Planted, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Array:
-    """y of a normalisation whose statistics are those of the values before the threshold."""
+    """y of a normalisation whose statistics ignore the values after the threshold."""
     given = dict(zip(OPERATORS[planted.operator].arguments, arguments, strict=False))
     x, gamma, beta = given["x"], given["gamma"], given.get("beta")
     layout = Layout.of(planted.operator, x.shape, settings)
@@ -176,12 +176,12 @@ def caught(planted: Planted, dtype: str, cases: Sequence[Case]) -> bool:
 
 
 def damages(operator: str, extent: str, direction: str) -> Iterator[str]:
-    """What may befall the results of an operator in a direction."""
+    """The kinds of damage to an operator's results in a direction."""
     for damage in FORWARD if direction == "forward" else BACKWARD:
         elementwise = operator in ("residual", "highway")
         branches = extent == "branches"
         if damage.startswith("parameters") and (elementwise or branches):
-            continue  # there are none, or none that the extent is summed over
+            continue  # there are no parameters, or their sums do not run over the extent
         if branches and "tail" in damage:
             continue
         if damage == STATISTICS and (operator, extent) not in _NORMALISED_OVER:

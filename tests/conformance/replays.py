@@ -20,7 +20,7 @@ from normspec.conformance.requests.specimens import target_of
 
 from .runs import specimen
 
-#: The libraries of the operator at hand: its cases are built once.
+#: The libraries of the current operator: its cases are built once.
 _libraries: dict[str, dict[Any, Library]] = {}
 
 

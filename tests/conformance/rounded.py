@@ -1,4 +1,4 @@
-"""Targets that return the exact result, rounded once: whatever accuses one of them is wrong itself."""
+"""Targets that return the exact result, rounded once: a check that accuses one of them is itself wrong."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def nearest(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def gradients(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
-    """The function that returns these gradients of a composed operator, one alone as it is."""
+    """The function that returns these gradients of a composed operator; a single one is returned bare."""
 
     def taken(*arrays: Any, **settings: Any) -> Any:
         found = function(*arrays, **settings)
@@ -44,7 +44,7 @@ def gradients(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
     return taken
 
 
-#: Forward, gradients, and where the reference has them as functions of their own, tangents and second derivatives.
+#: Forward, gradients, and tangents and second derivatives where the reference has separate functions for them.
 _CALLABLES: dict[str, tuple[Callable[..., Any], ...]] = {
     **{
         name: tuple(nearest(getattr(reference, f"{name}{stage}_exact")) for stage in ("", "_vjp", "_jvp", "_vjp_vjp"))

@@ -23,7 +23,7 @@ from normspec.conformance.requests.profiles import profile_of
 from normspec.conformance.requests.specimens import target_of
 from normspec.conformance.sound import DECLARED, SOUND, Sound
 
-#: The operators whose groups are all that there is to them: the others are handed parts.
+#: The operators defined by their groups only: the others take parts.
 NORMALISATIONS = ("layer_norm", "batch_norm")
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
@@ -48,7 +48,7 @@ def run(
     """
     Run the checks of some requirements, all by default, against a target; violations are shrunk if ``explain``.
 
-    ``required``: those of which a violation fails, whatever their level.
+    ``required``: the requirements whose violation fails, whatever their level.
     """
     plan = Plan(
         targets=(target,),

@@ -75,7 +75,7 @@ def mhc(x, branches, logits, *, fuse=None):
     return held(x) + sum(weights[k] * value for k, value in enumerate(values))
 """
 
-#: What is wrong of each operator, and the requirement that says so.
+#: The mistake for each operator, and the requirement that reports it.
 MISTAKES = {
     "layer_norm": "LN-F1",
     "rms_norm": "RM-G1",
@@ -89,7 +89,7 @@ MISTAKES = {
 
 @attrs.frozen
 class Words:
-    """How a framework says what the file needs."""
+    """A framework's code for everything that the file needs."""
 
     framework: str
     imports: str
@@ -110,7 +110,7 @@ class Words:
 
 def wrong_with(words: Words, operator: str, folder: Path, checked: Callable[..., Report]) -> str:
     """
-    What is wrong with the script for one function of the file; empty where nothing is.
+    The problem with the script for one function of the file; empty if there is none.
 
     ``checked``: the report on a target and some requirements.
     """

@@ -17,7 +17,7 @@ from normspec.conformance.reproduce.source import Source
 from .replays import plan, shown_in
 from .runs import specimen
 
-#: A file whose function is a fault, or what it was made of, with the derivatives that stand beside it.
+#: A file whose function is a fault, or the function it was made from, with the derivatives next to it.
 MODULE = """
 from normspec.adapters.binding import DERIVATIVES
 from normspec.adapters.numpy.operators import IMPLEMENTATIONS
@@ -36,7 +36,7 @@ globals().update({{f"target_{{name}}": getattr(made, name) for name in DERIVATIV
 
 
 def run(text: str, *arguments: str) -> str | None:
-    """What a script says where it fails; None where it ends well."""
+    """The message of a script that fails; None for one that ends well."""
     before, path = sys.argv, list(sys.path)
     sys.argv = ["script.py", *arguments]
     try:
@@ -68,7 +68,7 @@ def violation(fault: Fault) -> Result:
 
 
 def judged(fault: Fault, folder: Path) -> str:
-    """What is wrong with the script for a fault; empty where nothing is. Raises CannotWrite."""
+    """The problem with the script for a fault; empty if there is none. Raises CannotWrite."""
     bad, sound = folder / "bad.py", folder / "sound.py"
     bad.write_text(MODULE.format(made=f"next(one for one in FAULTS if one.name == {fault.name!r}).build()"))
     sound.write_text(MODULE.format(made=f"IMPLEMENTATIONS[{fault.operator!r}]().implementation()"))

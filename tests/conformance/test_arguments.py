@@ -127,7 +127,7 @@ REQUEST = Request((), ("residual",), None, ("float32",), "cpu", {}, "quick", 0)
 
 
 def test_each_target_counts_once_and_need_not_be_hashable():
-    """Names by text, a path as its text, callables by what they are."""
+    """Names count by their text, a path too, callables by identity."""
 
     class Layer:
         __hash__ = None  # type: ignore[assignment]

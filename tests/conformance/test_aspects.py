@@ -27,7 +27,7 @@ def aspects(operator: str):
 
 
 def judged(subject: Subject, operator: str, seed: int = 0) -> list[Tally]:
-    """What the checks of F2 to F8 say of a subject, on the small cases of the deck."""
+    """The tallies of the checks of F2 to F8 for a subject, on the small cases of the deck."""
     library, tallies = Library(subject.dtype), [Tally(check) for check in aspects(operator)]
     for description in deck(operator, "quick", seed):
         if "CM-S1" in description.requirements:
@@ -71,7 +71,7 @@ def test_what_lies_at_the_ends_of_its_envelope_is_not_accused(operator: str, dty
 
 
 def test_a_target_without_a_call_of_none_is_judged_with_ones():
-    """What raises where gamma is None is judged all the same, but for what LN-F6 asks."""
+    """A function that raises where gamma is None is judged all the same, except by LN-F6."""
 
     def layer_norm(x, gamma, beta, *, eps, axes):
         if gamma is None or beta is None:
@@ -88,7 +88,7 @@ def test_a_target_without_a_call_of_none_is_judged_with_ones():
 
 
 def test_a_relation_is_not_judged_where_another_has_to_hold_first():
-    """With eps beside the deviation nothing is said of which eps it is."""
+    """With eps added to the deviation, nothing can be said about which eps it is."""
 
     def layer_norm(x, gamma, beta, *, eps, axes):
         wide = x.astype(np.float64)
@@ -106,7 +106,7 @@ def test_a_relation_is_not_judged_where_another_has_to_hold_first():
 
 
 def test_a_report_says_what_keeps_a_relation_from_being_judged():
-    """While eps stands beside the deviation it cannot be judged which eps that is; and that is no violation."""
+    """While eps is added to the deviation, it cannot be judged which eps it is; that is no violation."""
     report = run(specimen(FAULT["ln-eps-on-std"]), requirements=("LN-F3", "LN-F4"))
     assert result(report, "LN-F3").verdict is Verdict.FAIL
     awaiting = result(report, "LN-F4")

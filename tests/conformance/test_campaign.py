@@ -1,4 +1,4 @@
-"""Campaigns: what is done is kept, whatever ends the command, and the summary is what the reports say."""
+"""Campaigns: finished work is kept, whatever ends the command, and the summary repeats the reports."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def residual(x, branch, *, shortcut=None, activation=None):
 
 
 def go_on(out: Path, *asked: str, seeds: range = SEEDS, jobs: int = 1, **changes: Any) -> Summary:
-    """The campaign, begun or gone on with."""
+    """The campaign, started or continued."""
     return run(asked or ("numpy",), attrs.evolve(REQUEST, **changes), seeds, out, jobs=jobs)
 
 
 def figures(summary: Summary) -> dict[str, Any]:
-    """What a summary says, apart from the time it took."""
+    """The contents of a summary, without the time taken."""
     return {name: value for name, value in json.loads(summary.to_json()).items() if name != "seconds"}
 
 
-#: What was judged of each unit, so that tests of what is kept need not judge it again.
+#: The reports of judged units, so that tests about keeping need not judge them again.
 JUDGED: dict[Unit, normspec.Report] = {}
 
 
@@ -80,7 +80,7 @@ def whole(tmp_path_factory) -> tuple[Path, Summary]:
 
 @pytest.fixture
 def judged(whole, monkeypatch) -> list[Unit]:
-    """The units that this test has judged, by what is remembered of them."""
+    """The units judged in this test, in a list that it can check."""
     units = []
 
     def judge(self, unit, listener=None):
@@ -93,7 +93,7 @@ def judged(whole, monkeypatch) -> list[Unit]:
 
 @pytest.fixture
 def cut(whole, tmp_path) -> Callable[[int], Path]:
-    """A function that makes a folder of the same campaign of which only so many bytes of the units are left."""
+    """A function that makes a folder of the same campaign with only this many bytes of the units left."""
 
     def make(size: int) -> Path:
         out = tmp_path / "cut"
@@ -126,14 +126,14 @@ def test_the_summary_is_what_the_reports_say(whole):
 
 
 def test_a_finished_campaign_has_nothing_to_do(whole, judged):
-    """The same command judges no unit again, and says the same."""
+    """The same command judges no unit again, and reports the same."""
     out, summary = whole
     assert figures(go_on(out)) == figures(summary)
     assert judged == []
 
 
 def test_more_seeds_go_on_with_a_campaign(whole, cut, judged):
-    """Seeds are what may change; fewer of them leave what is there."""
+    """The seeds may change; with fewer of them the others' records stay."""
     out = cut(1 << 30)
     more = go_on(out, seeds=range(3))
     assert more.units == 6 and more.missing == 0 and more.cases > whole[1].cases
@@ -143,7 +143,7 @@ def test_more_seeds_go_on_with_a_campaign(whole, cut, judged):
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
 def test_a_record_that_was_cut_off_is_noticed_and_its_unit_done_again(whole, cut, judged, share):
-    """Whatever of the last record reached the disk, the campaign ends as the one that nothing stopped."""
+    """However much of the last record reached the disk, the campaign ends like one without interruption."""
     lines = (whole[0] / "units.jsonl").read_bytes().splitlines(keepends=True)
     out = cut(len(b"".join(lines[:-1])) + int(share * len(lines[-1])))
     assert Summary.of(Store.read(out)).missing == 1
@@ -154,7 +154,7 @@ def test_a_record_that_was_cut_off_is_noticed_and_its_unit_done_again(whole, cut
 
 
 def test_a_damaged_record_is_noticed_and_its_unit_done_again(whole, cut, judged):
-    """A line in the middle that is no record leaves its unit to be done, and the others alone."""
+    """If a line in the middle is damaged, only its unit is judged again."""
     out = cut(1 << 30)
     lines = (out / "units.jsonl").read_bytes().splitlines(keepends=True)
     (out / "units.jsonl").write_bytes(lines[0] + b"\0" * 40 + b"\n" + b"".join(lines[2:]))
@@ -164,7 +164,7 @@ def test_a_damaged_record_is_noticed_and_its_unit_done_again(whole, cut, judged)
 
 
 def test_a_campaign_goes_on_after_kill_9(whole, tmp_path):
-    """Killed at work on its second unit, the command is started again and does the rest alone."""
+    """Killed while it judges its second unit, the restarted command judges only the rest."""
     out = tmp_path / "killed"
     process = subprocess.Popen(
         [sys.executable, "-m", "normspec", *COMMAND.split(), str(out), "--jobs", "1"],
@@ -186,7 +186,7 @@ def test_a_campaign_goes_on_after_kill_9(whole, tmp_path):
 
 
 def test_the_summary_is_the_same_for_two_processes(whole, tmp_path):
-    """Whoever judged a unit, and in whatever order they came."""
+    """It does not depend on the process that judged a unit, nor on the order of the units."""
     assert figures(go_on(tmp_path / "two", jobs=2)) == figures(whole[1])
 
 
@@ -310,7 +310,7 @@ def test_without_matplotlib_there_is_no_plot(whole, monkeypatch):
 
 
 def test_bins_are_closed_above():
-    """What just fits its envelope stands beside what nearly fills it, and what does not stands by itself."""
+    """A value that just fits its envelope is counted with those that nearly fill it; a larger one is separate."""
     assert bin_of(1.0) == len(EDGES) - 1 == bin_of(0.85)
     assert bin_of(1.0000001) == bin_of(float("inf")) == BINS - 1
     assert bin_of(0.0) == bin_of(EDGES[0]) == 0

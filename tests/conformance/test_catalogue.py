@@ -1,4 +1,4 @@
-"""Real bugs of real libraries, as functions: each is told as the table has it, or the table says why it is none."""
+"""Real bugs of real libraries, as functions: the output is the table's, or the table says why there is no function."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from .catalogue import CATALOGUE
 from .catalogue.table import BUGS, FILE, kept, printed, text
 
-#: Of several operators, and quickly run; the tests marked `campaign` have all of them.
+#: Functions of several operators that run quickly; the tests marked `campaign` use all of them.
 SAMPLE = (
     "eps-added-twice",
     "rms-no-gradient",
@@ -27,26 +27,26 @@ def _told_as_kept(name: str) -> None:
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_bug_is_told_as_the_table_has_it(name: str) -> None:
-    """What is printed of a function is what the table says."""
+    """The output for a function is the table's."""
     _told_as_kept(name)
 
 
 @pytest.mark.campaign  # half an hour
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_every_bug_is_told_as_the_table_has_it(name: str) -> None:
-    """The same of every function."""
+    """The same for every function."""
     _told_as_kept(name)
 
 
 def test_every_bug_is_a_function_or_the_reason_why_it_is_none() -> None:
-    """No bug is left out, none is both, and no function names a bug that there is not."""
+    """No bug is left out or has both, and no function names an unknown bug."""
     written = {bug for one in CATALOGUE.values() for bug in one.bugs}
     assert len({bug["bug"] for bug in BUGS}) == len(BUGS)
     assert written == {bug["bug"] for bug in BUGS if "no_function" not in bug}
 
 
 def test_the_table_is_made_of_the_functions() -> None:
-    """Whatever the table says beside what is printed is what functions and bugs say of themselves."""
+    """Everything in the table except the output comes from the functions and bugs."""
     assert FILE.read_text(encoding="utf-8") == text(kept())
 
 

@@ -1,4 +1,4 @@
-"""What is asked for: alone, of some bindings, more strictly; and that the report says so."""
+"""Requests for some requirements, for some bindings, or for more strictness; the report says so."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from .runs import VARIANT, run, specimen
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
-#: A layer_norm whose bits differ from call to call, and beside others from those alone.
+#: Layer_norms: one whose bits differ from call to call, and one whose bits differ between a batch and its samples
+#: alone.
 RESTLESS = """
 import numpy as np
 
@@ -84,7 +85,7 @@ def check(target, **options):
 
 
 def test_a_word_is_an_id_a_pattern_a_subject_or_a_bundle():
-    """Each selects requirements, in the order of the pages, whatever the case of its letters."""
+    """Each kind of word selects requirements, in the order of the pages; upper and lower case do not matter."""
     assert selected(["ln-f3"], "") == ("LN-F3",)
     assert selected(["LN-R*"], "") == ("LN-R1", "LN-R2")
     assert selected(["LN-R[2]", "CM-P3", "ln-r1"], "") == ("CM-P3", "LN-R1", "LN-R2")
@@ -95,7 +96,7 @@ def test_a_word_is_an_id_a_pattern_a_subject_or_a_bundle():
 
 
 def test_a_subject_is_a_section_of_the_pages():
-    """Every requirement stands in one, the formula in training is about the formula, and no bundle has its name."""
+    """Each requirement has one subject, the formula in training that of the formula; no bundle has a subject's name."""
     assert all(requirement.subject for requirement in requirements().values())
     assert {"LN-F1", "BN-F1", "MH-F1"} <= set(selected(["formula"], ""))
     assert subject_of("NaN and infinity") == "nan-and-infinity"
@@ -124,7 +125,7 @@ def test_texts_are_divided_at_commas_and_each_word_counts_once():
     ],
 )
 def test_an_unknown_word_is_an_error_that_suggests(word, hint):
-    """What selects nothing is told with what may have been meant."""
+    """A word that selects nothing is an error with suggestions."""
     with pytest.raises(UnknownSelection) as caught:
         selected([word], "only")
     assert str(caught.value).startswith("only: ")
@@ -142,7 +143,7 @@ def test_several_unknown_words_are_one_error():
 
 # Bundles --------------------------------------------------------------------------------------------------
 
-#: What the title of each requirement of a bundle says, and of no other SHOULD.
+#: A text in the title of each requirement of a bundle, and in no other SHOULD's.
 ABOUT = {
     "deterministic": ("repeated calls agree bitwise",),
     "batch-invariant": (
@@ -158,7 +159,7 @@ ABOUT = {
 
 @pytest.mark.parametrize("name", [*BUNDLES])
 def test_a_bundle_has_every_advice_of_its_kind(name):
-    """Its ids exist, are SHOULDs, and are those whose titles say what the bundle is about."""
+    """Its ids exist, are SHOULDs, and have titles that match the bundle's purpose."""
     advice = [one for one in requirements().values() if one.level is Level.SHOULD]
     about = {one.id for one in advice if any(words in one.title for words in ABOUT[name])}
     assert set(BUNDLES[name].requirements) == about
@@ -173,7 +174,7 @@ def test_everything_is_every_advice():
 
 
 def test_the_page_has_every_subject_and_every_bundle():
-    """docs/selecting.md lists the words that there are, each bundle with what it means and its ids."""
+    """docs/selecting.md lists all words, each bundle with its meaning and its ids."""
     page = (Path(__file__).parents[2] / "docs" / "selecting.md").read_text(encoding="utf-8")
     (row,) = (line for line in page.splitlines() if line.startswith("| a subject |"))
     assert re.findall(r"`([a-z-]+)`", row.rpartition("|")[0].rpartition("|")[2]) == [*subjects()]
@@ -188,7 +189,7 @@ def test_the_page_has_every_subject_and_every_bundle():
 
 
 def test_only_what_is_asked_is_judged():
-    """The report has results on that alone, says what was asked, and a part does not read as the whole."""
+    """The report has results on that only, says what was requested, and does not read like a full report."""
     report = normspec.check("numpy", only="LN-F3,LN-R*", profile="quick", dtypes=("float32",), cache=False)
     assert {(r.op, r.requirement) for r in report.results} == {
         ("layer_norm", f"LN-{one}") for one in ("F3", "R1", "R2")
@@ -200,14 +201,14 @@ def test_only_what_is_asked_is_judged():
 
 
 def test_what_is_asked_is_the_same_in_several_processes():
-    """Other processes are told of it too."""
+    """Other processes get the request too."""
     asked = {"only": "LN-F3,BN-F3", "require": "LN-L8", "profile": "quick", "dtypes": ("float32",), "cache": False}
     one, two = (normspec.check("numpy", jobs=jobs, **asked, op=("layer_norm", "batch_norm")) for jobs in (1, 2))
     assert [(r.requirement, r.verdict) for r in one.results] == [(r.requirement, r.verdict) for r in two.results]
 
 
 def test_bindings_are_chosen_by_name_and_functions_stay(file):
-    """A pattern is about the layers of frameworks; a function beside them is judged as ever."""
+    """A pattern is about the layers of frameworks; a function in the same run is judged as always."""
     report = normspec.check(
         ["numpy", f"{file}:sociable"], op="layer_norm", only="LN-F1", binding="normspec.*", profile="quick",
         dtypes=("float32",), cache=False,
@@ -218,13 +219,13 @@ def test_bindings_are_chosen_by_name_and_functions_stay(file):
 
 
 def test_an_unknown_binding_names_those_near():
-    """What matches no binding is an error with those that may have been meant."""
+    """A pattern that matches no binding is an error with suggestions."""
     with pytest.raises(UnknownBinding, match=r"did you mean normspec\.layer_norm"):
         normspec.check("numpy", binding="normspec.layernorm", op="layer_norm")
 
 
 def test_what_is_about_other_operators_is_an_error(file):
-    """Where nothing that is asked for is about the targets, nothing runs."""
+    """If no requested requirement is about the targets, nothing runs."""
     with pytest.raises(NothingAsked, match=r"BN-F3 is about batch_norm, and .*:sociable has layer_norm"):
         check(f"{file}:sociable", only="BN-F3")
     with pytest.raises(NothingAsked, match="require: batch-invariant is about layer_norm"):
@@ -232,7 +233,7 @@ def test_what_is_about_other_operators_is_an_error(file):
 
 
 def test_a_target_without_what_is_asked_is_noted(file):
-    """Beside one that has it, the report names the target that was not judged."""
+    """In a run with a target that has it, the report names the target that was not judged."""
     report = normspec.check(
         [f"{file}:batch_norm", "numpy"], only="LN-F1", profile="quick", dtypes=("float32",), cache=False
     )
@@ -241,7 +242,7 @@ def test_a_target_without_what_is_asked_is_noted(file):
 
 
 def test_what_was_asked_and_not_judged_is_no_pass():
-    """A requirement that is about none of the dtypes of the run does not stand among those that are met."""
+    """A requirement that is about none of the run's dtypes is not listed as met."""
     options = {"profile": "quick", "op": "layer_norm", "dtypes": ("float32",), "cache": False}
     report = normspec.check("numpy", only="LN-F1,CM-D1", **options)
     assert last_word(report)[0] == "CONFORMS in what was asked: LN-F1; nothing of CM-D1 was judged"
@@ -275,7 +276,7 @@ def test_a_sound_function_meets_every_bundle():
 
 
 def test_what_is_required_is_excused_by_no_known_violation(file):
-    """That a function is known to violate it is told where it is advice, and no excuse where it is required."""
+    """A known violation by a function is mentioned where it is advice, and no excuse where it is required."""
     target = f"{file}:sociable"
     assert [r.verdict for r in check(target, only="LN-L8").results] == [Verdict.DEVIATES]
     assert [r.requirement for r in check(target, only="LN-L8", require="batch-invariant").failures()] == ["LN-L8"]
@@ -291,7 +292,7 @@ def test_the_operators_that_a_requirement_is_about_are_found():
 
 
 def test_every_function_of_a_file_that_is_named_after_an_operator_is_checked(file, capsys, monkeypatch):
-    """The command tells which it found, and the API takes a path."""
+    """The command reports which operators it found, and the API takes a path."""
     report = normspec.check(file, only="BN-F1", profile="quick", dtypes=("float32",), forward_only=True, cache=False)
     assert {r.target for r in report.results} == {f"{file}:batch_norm"}
     assert main(["check", str(file), "--only", "BN-F1", "--profile", "quick", "--dtype", "float32", "--no-cache"]) == 1

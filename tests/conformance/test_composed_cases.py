@@ -1,4 +1,4 @@
-"""What the cases of the composed operators reach: every recipe, every kind of part, logits over their range."""
+"""What the cases of the composed operators cover: every recipe, every kind of part, logits over their range."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
 of_every_operator = pytest.mark.parametrize("operator", COMPOSED)
 
-#: The parts that checks put in the place of others, and the one that a layer's recordings are played back by.
+#: The parts with which checks replace others, and the one that plays back a layer's recordings.
 OF_CHECKS = {"buffered", "misshapen", "broadcasting", "raising", "replayed"}
 
 
@@ -64,7 +64,7 @@ def test_parts_close_over_leaves_that_are_there(operator, dtype):
 
 
 def test_every_kind_of_part_is_handed_to_some_operator():
-    """Each kind stands in a recipe, or is what a check puts in another's place."""
+    """Each kind is in a recipe, or is one that a check uses as a replacement."""
     met = {part.kind for op in COMPOSED for d in quick(op) for part in parts_of(build(d, "float32"))}
     assert met | OF_CHECKS == set(KINDS)
 
@@ -79,7 +79,7 @@ def test_every_check_has_a_case_in_the_quick_deck(operator):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_gate_logits_are_saturated_on_both_sides(dtype):
-    """The highway cases reach logits of 30, 100, 10^4 and infinity of either sign, in one call and alone."""
+    """The highway cases reach logits of 30, 100, 10^4 and infinity of either sign, together and alone."""
     kinds = {description.logits for description in quick("highway")}
     assert kinds >= set(GATES)
     values = np.concatenate(
@@ -117,7 +117,7 @@ def test_leaves_differ_from_x_and_from_one_another(operator):
 
 
 def test_what_y_does_not_depend_on_needs_no_gradient():
-    """gamma and beta idle beside a constant sublayer, and the logits where there is one branch."""
+    """gamma and beta have no effect with a constant sublayer, and the logits none with one branch."""
     by_recipe = {description.recipe: build(description, "float32") for description in quick("pre_norm")}
     for recipe, names in (("leaf", ("gamma", "beta")), ("zero", ("gamma", "beta")), ("tanh_linear", ())):
         assert idle("pre_norm", by_recipe[recipe].parts) == names

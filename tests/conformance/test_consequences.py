@@ -1,4 +1,4 @@
-"""What follows from a cause: what fails for no other reason, and never what has a mistake of its own."""
+"""What follows from a cause: failures that have no other reason, but never those with a mistake of their own."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from normspec.spec.operators import OPERATORS
 
 from .runs import VARIANT, function, others_at_night, run, specimen
 
-#: A LayerNorm with one mistake that the library has not: what makes y of d = x - mean, the variance, gamma and beta.
+#: A LayerNorm with one mistake that the library lacks; it computes y from d = x - mean, the variance, gamma and beta.
 Change = Callable[..., np.ndarray]
 
-#: Enough to see what follows: the formula and its aspects, laws of it, gradients with theirs, and two of all operators.
+#: Enough to see what follows: the formula and its aspects, its laws, gradients with theirs, and two of all operators.
 SOME = (
     "LN-F1", "LN-F2", "LN-F3", "LN-F4", "LN-F5", "LN-F6", "LN-F7", "LN-L1", "LN-L3", "LN-L11", "LN-G1", "LN-G2",
     "LN-G4", "LN-G5", "CM-P2", "CM-N8",
@@ -74,7 +74,7 @@ def judged(change: Change, requirements: Iterable[str] = SOME, **derivatives: An
 
 
 def standing(report: Report) -> set[str]:
-    """What stands as a cause."""
+    """The requirements that stand as causes."""
     return {one.requirement for one in report.failures() if not one.follows_from}
 
 
@@ -110,7 +110,7 @@ def test_an_aspect_stands_and_what_holds_without_it_follows(change: Change, caus
 
 
 def test_gradients_of_what_is_computed_follow_from_it() -> None:
-    """Where y is a tenth too large, dx and dgamma that are too are its derivatives: no mistake of their own."""
+    """If y is a tenth too large, dx and dgamma that are too are its derivatives: they have no mistake of their own."""
     report = judged(_a_tenth_larger, ("LN-F1", "LN-L11", "LN-G1", "LN-G2", "LN-G5"), vjp=vjp(lambda dx: 1.1))
     assert {one.requirement: one.follows_from for one in report.failures()} == {
         "LN-F1": (), **dict.fromkeys(("LN-L11", "LN-G1", "LN-G2", "LN-G5"), ("LN-F1",)),
@@ -118,7 +118,7 @@ def test_gradients_of_what_is_computed_follow_from_it() -> None:
 
 
 def test_a_backward_pass_with_a_mistake_of_its_own_stands() -> None:
-    """Of a wrong y and a dx that is not its derivative both stand; dgamma, which is, follows from y."""
+    """If y is wrong and dx is not its derivative, both stand; dgamma, which is its derivative, follows from y."""
 
     def clipped(dx: np.ndarray) -> np.ndarray:
         return np.where(dx > 0, 1.1, 0.5)
@@ -131,7 +131,7 @@ def test_a_backward_pass_with_a_mistake_of_its_own_stands() -> None:
 
 
 def test_two_mistakes_with_names_both_stand() -> None:
-    """A fault of the variance with one of the backward pass: each stands, with its own name."""
+    """A fault of the variance and one of the backward pass: each stands, with its own name."""
     fault = {one.name: one for one in FAULTS}
     both = type("Both", (fault["ln-statistics-detached"].step, fault["ln-eps-on-std"].step), {})
     report = run(target_of("it", "layer_norm", both().implementation()), requirements=SOME, explain=True)
@@ -140,7 +140,7 @@ def test_two_mistakes_with_names_both_stand() -> None:
 
 
 def test_what_fails_alike_for_another_reason_stands() -> None:
-    """A mistake that each call makes anew is no consequence of a wrong formula."""
+    """A mistake that each call makes again is not a consequence of a wrong formula."""
     calls = 0
 
     def now_and_then(d, variance, gamma, beta, eps, n):
@@ -152,7 +152,7 @@ def test_what_fails_alike_for_another_reason_stands() -> None:
 
 
 def test_what_is_remembered_follows_from_no_formula() -> None:
-    """A function that looks up its results by a few of the values: that it does stands, whatever it breaks beside."""
+    """A function that looks up results by a few of the values: its memory stands, whatever else that breaks."""
     (fault,) = (one for one in FAULTS if one.name == "bn-results-kept-by-first-values")
     report = run(specimen(fault), requirements=("CM-P2", "BN-F4", "BN-F7", "BN-I1", "BN-S4"), explain=True)
     assert "CM-P2" in standing(report)
@@ -168,7 +168,7 @@ def test_what_looks_at_few_values_is_not_said_to_remember() -> None:
 
 
 def test_the_report_tells_what_follows_in_one_line() -> None:
-    """In the text beside the violation that stands, which leads the cause, and in the JSON with each that follows."""
+    """The text names them next to the standing violation, which leads the cause; the JSON lists each that follows."""
     report = judged(_padded, ("LN-F1", "LN-F2", "LN-L11"))
     text = str(report)
     assert "\n  breaks   LN-F2, LN-F1, LN-L11\n" in text
@@ -210,7 +210,7 @@ EACH_ASPECT = [(op, aspect, named) for named in (True, False) for op, ones in AS
     others_at_night(EACH_ASPECT, [one for one in EACH_ASPECT if one[0] == "layer_norm" or one[2]]),
 )
 def test_no_aspect_is_accused_because_another_is_wrong(operator: str, aspect: str, named: bool, monkeypatch) -> None:
-    """With one aspect wrong, the requirements of each other one hold or follow; none of them stands."""
+    """With one aspect wrong, the requirements of each other aspect hold or follow; none of them stands."""
     if not named:
         monkeypatch.setattr(Search, "found", lambda self: None)
     own, name = ASPECTS[operator][aspect]

@@ -1,4 +1,4 @@
-"""A counterexample tells most: an ordinary case, the call that shows it, and why it is a violation."""
+"""A counterexample is as telling as possible: an ordinary case, the call that shows it, and why it is a violation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def shown(name: str, requirement: str = "", dtype: str = "float32") -> Counterex
     ],
 )
 def test_eps_and_magnitudes_are_ordinary(name: str, requirement: str, dtype: str) -> None:
-    """What shows beside an ordinary eps, on numbers of the order of one, is shown there."""
+    """A mistake that shows with an ordinary eps, on numbers of order one, is shown there."""
     found = shown(name, requirement, dtype)
     assert 1e-6 <= found.settings["eps"] <= 1
     x = np.abs(np.asarray(found.inputs["x"]).astype(np.float64))
@@ -74,7 +74,7 @@ def test_a_requirement_about_one_value_is_shown_on_one() -> None:
 
 
 def test_a_mistake_is_seen_in_the_first_digits() -> None:
-    """Of the smallest ordinary cases one is taken whose error can be seen."""
+    """Among the smallest ordinary cases, one with a visible error is chosen."""
     found = shown("ln-eps-on-std", "LN-F1")
     assert found.expected is not None and found.got is not None
     assert abs(found.got - found.expected) > 1e-3 * abs(found.expected)
@@ -112,7 +112,7 @@ def test_the_plainest_cases_come_first() -> None:
     ],
 )
 def test_one_description_is_plainer_than_another(odder: dict[str, Any]) -> None:
-    """In each respect the plain one comes first; eps and magnitudes count more than sizes."""
+    """The plain one comes first in each respect; eps and magnitudes count more than sizes."""
     plain = next(plainest(Description("layer_norm", 2, (("witness", 0),))))
     assert oddness(plain) < oddness(attrs.evolve(plain, **odder))
     assert oddness(attrs.evolve(plain, n=4, gamma="mixed")) < oddness(attrs.evolve(plain, eps=2.0**-100))
@@ -140,7 +140,7 @@ def _refuses_views(x: Any, gamma: Any, beta: Any, **settings: Any) -> Any:
 
 
 def test_an_exception_shrinks_as_a_value_does() -> None:
-    """What raises on views of three axes is shown on eight values or fewer, of three axes."""
+    """A function that raises on views with three axes is shown on eight values or fewer, with three axes."""
     found = result(explained(function("layer_norm", _refuses_views), "CM-V1"), "CM-V1").counterexample
     assert found is not None
     x = np.asarray(found.inputs["x"])
@@ -149,7 +149,7 @@ def test_an_exception_shrinks_as_a_value_does() -> None:
 
 
 def test_an_exception_is_told_with_the_line_that_raised() -> None:
-    """Its type, its message, and the innermost line of the user's own file."""
+    """Its type, its message, and the innermost line of the user's file."""
     found = result(explained(function("layer_norm", _refuses_views), "CM-V1"), "CM-V1").counterexample
     assert found is not None and found.raised is not None and found.raised.where is not None
     assert (found.raised.type, found.raised.words) == ("ValueError", "ValueError: a view")
@@ -167,7 +167,7 @@ def _drops_dtype(x: Any, gamma: Any, beta: Any, **settings: Any) -> Any:
 
 
 def test_a_violation_shows_no_ratio_below_one() -> None:
-    """Beside what fails by its dtype or by an exception, errors within the envelope are not told as its ratio."""
+    """If a result fails by its dtype or by an exception, errors within the envelope are not given as its ratio."""
     report = explained(function("layer_norm", _drops_dtype), "CM-T2", "LN-F1", "LN-L1", "CM-V1")
     violated = [one for one in report.results if one.verdict.is_violation]
     assert violated
@@ -184,7 +184,7 @@ def test_a_violation_shows_no_ratio_below_one() -> None:
     ),
 )
 def test_every_violation_says_why(name: str) -> None:
-    """Whatever a fault violates, in one sentence."""
+    """The reason for any violation of a fault is one sentence."""
     report = explained(specimen(FAULT[name]))
     violated = [one for one in report.results if one.verdict.is_violation]
     assert violated
@@ -205,7 +205,7 @@ def test_every_violation_says_why(name: str) -> None:
     ],
 )
 def test_why_is_a_sentence(numbers: dict[str, Any], words: str) -> None:
-    """From the numbers where there are some, and from what was seen where there are none."""
+    """The sentence uses the numbers if there are any, and the observation otherwise."""
     assert words in Counterexample({}, {}, "y", **numbers).why
 
 
@@ -238,13 +238,13 @@ def _violated(requirement: str, verdict: Verdict = Verdict.FAIL, **changes: Any)
     ],
 )
 def test_another_case_or_another_reason_stands_by_itself(change: dict[str, Any]) -> None:
-    """What differs in a value, a setting, the place or the number received is told."""
+    """A different value, setting, place or received number is reported."""
     same, other = folded([_violated("LN-F1"), _violated("LN-L1", **change)])
     assert (same.same_case_as, other.same_case_as) == ("", "")
 
 
 def test_a_must_is_not_told_under_a_should() -> None:
-    """The one that tells most leads, but for advice, which leads nothing that is required."""
+    """The most telling violation leads, except advice, which never leads a requirement."""
     first, second = folded([_violated("LN-L2", Verdict.ADVICE), _violated("CM-S1")])
     assert (first.same_case_as, second.same_case_as) == ("CM-S1", "")
 

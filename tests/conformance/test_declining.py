@@ -1,4 +1,4 @@
-"""Functions that decline calls: what they decline is unsupported, counted, and no pass; what they take is judged."""
+"""Functions that decline calls: declined calls are unsupported, counted, and no pass; accepted calls are judged."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 LAYER_NORM = VARIANT["ln-two-pass"].build()
 BATCH_NORM = VARIANT["bn-two-pass"].build()
 
-#: How a call without an eps can be declined, each a way to raise.
+#: Ways to decline a call without an eps, each an exception to raise.
 RAISED = (normspec.Unsupported, NotImplementedError, type("Later", (NotImplementedError,), {}))
 
 
 def batch_norm(
     declines: Callable[..., None], accepts: Callable[[tuple[int, ...], Mapping[str, Any]], str | None] | None = None
 ) -> Target:
-    """A sound batch_norm that is asked first, and may raise."""
+    """A sound batch_norm that runs a check first, which may raise."""
 
     def call(x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
         declines(x, settings)
@@ -49,7 +49,7 @@ def without_eps(x: np.ndarray, settings: Mapping[str, Any]) -> str | None:
 
 
 def partly(report: Report, reason: str) -> None:
-    """Assert that a report conforms on what was taken, and says how much that is, and why."""
+    """Assert that a report conforms on the accepted part, and says how large it is, and why."""
     assert (report.conforms, report.exit_status) == (True, 0)
     (taken,) = report.taken
     assert list(taken.declined) == [reason]
@@ -77,7 +77,7 @@ def test_a_call_that_raises_so_is_declined(kind: type[Exception]) -> None:
 
 
 def test_accepts_declines_before_anything_is_called() -> None:
-    """What a binding does not accept it is not called with."""
+    """A binding is not called with what it does not accept."""
 
     def never(x: np.ndarray, settings: Mapping[str, Any]) -> None:
         assert not without_eps(x, settings)
@@ -87,7 +87,7 @@ def test_accepts_declines_before_anything_is_called() -> None:
 
 
 def test_a_rank_that_is_not_taken_is_no_declined_case() -> None:
-    """Cases are put in a rank that is taken; a case about another rank alone counts for nothing."""
+    """Cases use an accepted rank; a case about another rank counts for nothing."""
     report = run(
         batch_norm(lambda x, settings: None, accepts=lambda shape, _: None if len(shape) == 4 else "rank 4 alone")
     )
@@ -96,7 +96,7 @@ def test_a_rank_that_is_not_taken_is_no_declined_case() -> None:
 
 
 def test_a_channel_axis_that_is_not_taken_is_declined() -> None:
-    """The operator has any channel axis: to take the first alone is to decline cases."""
+    """The operator allows any channel axis: accepting only the first one declines cases."""
 
     def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
         return None if settings["channel_axis"] == 1 else "channels first alone"
@@ -123,7 +123,7 @@ def test_who_declines_everything_does_not_conform(stage: str) -> None:
 
 
 def test_a_derivative_that_is_declined_in_part() -> None:
-    """Where gradients are declined on some cases, what was judged on others passes, and says how often it was not."""
+    """If gradients are declined on some cases, the result on others passes, and the report counts the declined ones."""
 
     def vjp(x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
         if x.size > 60:
@@ -156,7 +156,7 @@ def test_to_decline_a_bad_call_is_to_refuse_it() -> None:
     [("raise NotImplementedError('no') from None", "fail"), ("raise NotImplementedError('no') from error", "pass")],
 )
 def test_a_declined_call_does_not_stand_for_what_a_part_raised(tmp_path: Any, raised: str, verdict: str) -> None:
-    """CM-C7: NotImplementedError in the place of a part's exception swallows it, unless it carries it."""
+    """CM-C7: NotImplementedError instead of a part's exception swallows that, unless it carries it."""
     file = tmp_path / "layers.py"
     file.write_text(
         "import numpy\n"
@@ -201,7 +201,7 @@ def test_accepts_that_makes_no_sense_is_one_clear_error(tmp_path: Any, accepts: 
 
 
 def test_accepts_is_asked_in_the_worker(tmp_path: Any) -> None:
-    """NAME_accepts lives beside the function, and its answers arrive where the judge is."""
+    """NAME_accepts is next to the function, in the worker, and its answers reach the judge."""
     file = tmp_path / "layers.py"
     file.write_text(SIBLINGS.format(accepts="return None if settings['eps'] else 'eps of\\n0'"))
     target = ready(hosted(f"{file}:layer_norm"))
@@ -217,7 +217,7 @@ def test_accepts_is_asked_in_the_worker(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("accepts", ["'no'", "3"])
 def test_accepts_has_to_be_a_function(tmp_path: Any, accepts: str) -> None:
-    """A sibling of that name that cannot be called is told before anything runs."""
+    """A sibling of that name that cannot be called is reported before anything runs."""
     file = tmp_path / "layers.py"
     function = "def layer_norm(x, gamma, beta, *, eps, axes): pass"
     file.write_text(f"import numpy\n{function}\nlayer_norm_accepts = {accepts}\n")
@@ -245,7 +245,7 @@ def test_siblings_as_attributes() -> None:
 
 
 def test_a_dtype_is_asked_of_each_binding() -> None:
-    """A further binding that has not a dtype is unsupported there, whatever the first one has."""
+    """A further binding that lacks a dtype is unsupported there, whatever the first one has."""
 
     def narrow(x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
         if x.dtype == np.float64:
@@ -278,7 +278,7 @@ def test_gradients_that_fail_beside_a_nan_are_no_pass(kind: type[Exception] | No
 
 
 def test_what_needs_gradients_that_raise_is_an_error() -> None:
-    """Where the plain gradient raises, requirements that judge values and gradients pass on neither alone."""
+    """If the plain gradient raises, requirements about values and gradients do not pass on one of them alone."""
 
     def vjp(*arguments: Any, **settings: Any) -> Any:
         raise ZeroDivisionError("by zero")
@@ -306,7 +306,7 @@ def test_an_error_is_told_before_what_is_declined() -> None:
 
 
 def test_a_result_of_another_kind_is_not_told_as_an_exception() -> None:
-    """Where y comes in a tuple nothing is judged, and the reason says so in the place of an exception."""
+    """If y comes in a tuple nothing is judged, and the reason says so, not that there was an exception."""
 
     def call(*arguments: Any, **settings: Any) -> Any:
         return (LAYER_NORM.call(*arguments, **settings),)

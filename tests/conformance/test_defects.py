@@ -76,7 +76,7 @@ def test_an_exception_between_the_checks_is_a_defect_too(part: str, monkeypatch:
 
 
 def test_an_exception_while_shrinking_leaves_the_violation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A violation that could not be made smaller is told as it was found, with our traceback."""
+    """A violation that could not be made smaller is reported as it was found, with our traceback."""
     monkeypatch.setattr(engine.Shrinker, "shrink", broken)
     report = run(specimen(FAULT["ln-eps-on-std"]), explain=True)
     failures = report.failures()
@@ -86,7 +86,7 @@ def test_an_exception_while_shrinking_leaves_the_violation(monkeypatch: pytest.M
 
 @pytest.mark.parametrize(("raised", "told"), [(Gone, False), (ZeroDivisionError, True)])
 def test_another_process_hides_no_defect(raised: type[Exception], told: bool) -> None:
-    """That it died is nothing to tell; any other exception beside it is a defect, and no unit is lost."""
+    """The worker's death is nothing to report; any other exception with it is a defect, and no unit is lost."""
 
     class Broken(Other):
         def ask(self, question: str) -> Any:

@@ -1,4 +1,4 @@
-"""The same seed gives the same report; an interrupted run reports what it had established."""
+"""The same seed gives the same report; an interrupted run reports its results so far."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOUND = {"layer_norm": "ln-two-pass", "batch_norm": "bn-two-pass"}
 
 
 def told(report: Report) -> dict[str, Any]:
-    """Everything that a report tells but how long it took."""
+    """Everything in a report except the time taken."""
     content = json.loads(report.to_json())
     content.pop("seconds", None)
     assert content["results"]
@@ -56,7 +56,7 @@ def test_another_seed_gives_other_numbers() -> None:
 
 
 def interrupting(operator: str, when: Callable[[int], bool]) -> Any:
-    """A sound function during whose calls the user interrupts: the count of calls so far says when."""
+    """A sound function during whose calls the user interrupts; the number of calls so far decides when."""
     calls = 0
 
     def change(call: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
@@ -71,7 +71,7 @@ def interrupting(operator: str, when: Callable[[int], bool]) -> Any:
 
 @pytest.mark.parametrize("operator", NORMALISATIONS)
 def test_an_interrupted_run_is_partial(operator: str) -> None:
-    """On Ctrl-C during a call, what was established so far is reported, and exit status 3 says that it is partial."""
+    """After Ctrl-C during a call, the results so far are reported, and exit status 3 says that they are partial."""
     report = run(interrupting(operator, lambda calls: calls == 400))
     assert (report.partial, report.conforms, report.exit_status) == (True, False, 3)
     assert len(report.results) > 5
@@ -81,7 +81,7 @@ def test_an_interrupted_run_is_partial(operator: str) -> None:
 
 
 def test_an_interruption_keeps_the_dtypes_that_were_done() -> None:
-    """Results of a dtype that was finished before Ctrl-C stand in the report, whole."""
+    """Results of a dtype that was finished before Ctrl-C are complete in the report."""
     plain = run(specimen(VARIANT["ln-two-pass"]))
 
     def change(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:

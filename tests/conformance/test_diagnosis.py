@@ -163,12 +163,12 @@ def _with_a_wrong_bit_each(number: int) -> Function:
 
 
 def judged(call: Function, dtypes: tuple[str, ...] = ("float32",)) -> Report:
-    """The report on a function of values alone."""
+    """The report on a function that returns only values."""
     return run(function("layer_norm", call), dtypes=dtypes, explain=True, forward_only=True)
 
 
 def of_values(call: Function, requirements: tuple[str, ...]) -> Report:
-    """The report on a function of values alone by these requirements, all of them required."""
+    """The report on a function that returns only values, by these requirements, all of them required."""
     target = function("layer_norm", call)
     return run(target, requirements=requirements, required=requirements, explain=True, forward_only=True)
 
@@ -204,7 +204,7 @@ def test_a_known_mistake_is_named_however_it_is_written(change, fault):
     ids=lambda one: one if isinstance(one, str) else "",
 )
 def test_what_no_ordinary_value_shows_is_named_too(call, requirements, fault):
-    """What is overwritten, swallowed, refused, or wrong from some size or call on has its name in the library."""
+    """A mistake that overwrites, swallows, refuses, or is wrong from some size or call on is named too."""
     (cause,) = of_values(call, requirements).causes
     assert cause.faults == (fault,)
 
@@ -271,7 +271,7 @@ def test_a_slow_function_is_called_thirty_times_for_its_cause(change):
 
 @pytest.mark.parametrize("fault", ["ln-unbiased-variance", "ln-dx-one-plus-gamma", "bn-eps-squared", "hw-tanh-gate"])
 def test_a_slow_function_with_derivatives_is_called_thirty_times_too(fault):
-    """A gradient is taken of a call, and is none by itself."""
+    """A gradient belongs to a call; it does not count as a call itself."""
     made = FAULT[fault].build()
     derivatives = {name: getattr(made, name) for name in DERIVATIVES if getattr(made, name) is not None}
     report, calls = calls_of_the_search(FAULT[fault].operator, made.call, **derivatives)
@@ -303,14 +303,14 @@ def test_what_is_not_in_the_library_has_no_name(change):
     assert "No known mistake matches." in str(report)
 
 
-#: Of several themes and operators; the tests marked `campaign` have all faults.
+#: Faults of several themes and operators; the tests marked `campaign` use all faults.
 SAMPLE = (
     "ln-eps-max", "ln-dx-one-plus-gamma", "ln-jvp-detached", "ln-pair-shares-rstd", "bn-running-var-with-eps",
     "rm-eps-missing", "gn-rms-norm", "hw-tanh-gate", "mh-dlogits-divided-by-weights", "gn-width-4096-misread",
     "bn-dgamma-accumulates", "rm-results-kept-by-first-values", "gn-dbeta-not-reduced", "bn-eps-missing-where-tracked",
     "in-one-pass-variance-clamped",
 )  # fmt: skip
-#: Of what shows by little in a dtype.
+#: Faults that show only slightly in a dtype.
 FAINT = (
     ("bn-dbeta-narrow", "float16"),
     ("in-mixed-gradients-narrowed", "bfloat16"),
@@ -337,19 +337,19 @@ def test_a_fault_is_diagnosed_by_its_own_name(fault):
 
 @pytest.mark.parametrize(("fault", "dtype"), FAINT)
 def test_what_shows_by_little_is_named_by_the_many_values_that_are_wrong_alike(fault, dtype):
-    """A mistake that is off by a few units in the last place of 16 bits has its own name alone."""
+    """A mistake that is off by a few units in the last place of 16 bits is named, and no other is."""
     assert diagnosed_as(fault, dtype) == [(fault,)]
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("fault", FAULT)
 def test_no_fault_has_anothers_name(fault):
-    """Whatever is named, the fault's own name is among those that cannot be told apart."""
+    """The names given include the fault's own, among those that cannot be told apart."""
     assert all(fault in names for names in diagnosed_as(fault))
 
 
 def test_the_table_of_kills_has_what_a_mistake_against_advice_is_diagnosed_as():
-    """A mistake that violates a SHOULD alone is named in the table, where that is held to be a MUST."""
+    """A mistake that violates only a SHOULD is named in the table, where the SHOULD is treated as a MUST."""
     (row,) = [judge_fault("ln-eps-unchecked", ("float32",), "quick", 0, table=True)]
     (named,) = row.named
     assert named.own(row.fault)
@@ -381,7 +381,7 @@ def test_who_conforms_loads_no_fault():
 
 
 def test_a_defect_of_the_diagnosis_changes_no_verdict(monkeypatch):
-    """Where the search itself breaks, the report says so and its verdicts stand."""
+    """If the search itself breaks, the report says so and its verdicts remain."""
 
     def broken(self: Search) -> None:
         raise RuntimeError("lost")
@@ -401,7 +401,7 @@ def test_two_faults_of_one_step_are_not_put_together():
 
 
 def test_ctrl_c_in_the_search_loses_no_verdict(monkeypatch):
-    """Who stops the search for a cause has all verdicts, and is told that they are not explained."""
+    """If the user stops the search for a cause, the verdicts remain, and the report says that none is explained."""
 
     def interrupted(self: Search) -> None:
         raise KeyboardInterrupt

@@ -40,7 +40,7 @@ def problem(random: np.random.Generator, dtype: str) -> Case:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("way", ["divided-last", "online"])
 def test_dividing_last_stays_within_the_envelope(way: str, dtype: str) -> None:
-    """y and every gradient lie within the envelope; in 16 bits, in the dtype's own arithmetic."""
+    """y and every gradient lie within the envelope; in 16 bits this uses the dtype's own arithmetic."""
     native = FORMATS[dtype].narrow
     target = specimen(VARIANT[f"mh-native-{way}" if native else f"mh-{way}"])
     subject = Subject(target, target.bindings[0], dtype, conventions={"storage": "native"} if native else {})

@@ -18,7 +18,7 @@ RULES = ("CM-T1", "BN-E2", "BN-E3")
 
 
 def batch_norm(answer: Callable[[np.ndarray, Any], Any]) -> Target:
-    """A sound batch_norm but for a training batch without samples."""
+    """A batch_norm that is sound except for a training batch without samples."""
     made = VARIANT["bn-plain"].build()
 
     def call(x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
@@ -46,7 +46,7 @@ def spoilt(x: np.ndarray, arguments: Any) -> Any:
 
 @pytest.mark.parametrize("answer", [refused, kept])
 def test_either_answer_conforms(answer: Callable[[np.ndarray, Any], Any]) -> None:
-    """Whoever raises, or returns an empty y and the statistics as given, violates nothing."""
+    """A function that raises, or returns an empty y and the statistics as given, violates nothing."""
     report = run(batch_norm(answer), requirements=RULES)
     assert report.conforms
     assert verdicts(report) == dict.fromkeys(RULES, "pass")

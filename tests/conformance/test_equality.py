@@ -1,4 +1,4 @@
-"""What [=] excuses: the order of sums between two calls, and nothing where something was given or is to be zero."""
+"""[=] excuses the order of sums between two calls, but no difference from given values or from zero."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Change = Callable[[np.ndarray], np.ndarray]
 
 
 def residual(y: Change = lambda y: y, dx: Change = lambda dx: dx) -> Target:
-    """A sound residual whose y and dx are changed on the way out."""
+    """A sound residual with y and dx changed before they are returned."""
     made = VARIANT["rs-plain"].build()
 
     def call(*arguments: Any, **optional: Any) -> np.ndarray:
@@ -43,7 +43,7 @@ def test_no_repetition_excuses_what_is_to_be_zero(law: str, wrong: dict[str, Cha
 
 
 def test_no_repetition_excuses_another_x() -> None:
-    """Nor does it excuse a y that is to be x."""
+    """Nor does it excuse a y that must equal x."""
     assert verdicts(run(residual(y=noise()), requirements={"RS-L1"})) == {"RS-L1": "fail"}
 
 
@@ -57,7 +57,7 @@ def test_a_subnormal_number_is_not_zero() -> None:
 
 
 def test_no_repetition_excuses_a_changed_input() -> None:
-    """A target that does not repeat its bits may not move x, within whatever envelope."""
+    """A target whose bits vary may not change x, however wide the envelope."""
     made, move = VARIANT["rs-plain"].build(), noise()
 
     def call(x: np.ndarray, *arguments: Any, **optional: Any) -> np.ndarray:

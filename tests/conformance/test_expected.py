@@ -1,4 +1,4 @@
-"""Expected failures: what fails as expected deviates, and a wrong entry is told, before the run or after it."""
+"""Expected failures: a failure as expected deviates, and a wrong entry is reported, before the run or after it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def one(verdict: Verdict, requirement: str = "LN-F3", dtype: str = "float32", **
 
 
 def after(entries: list[dict[str, Any]], *results: Result, asked: dict[str, Any] | None = None, **rest: Any) -> Report:
-    """The report of these results, held to these entries, of a run that was asked for something."""
+    """The report of these results, judged by these entries, of a run with these requests."""
     fields: dict[str, Any] = {"targets": (TARGET,), "op": None, "framework": None, "dtypes": None, "device": "cpu"}
     fields |= {"conventions": {}, "profile": "quick", "seed": 0} | (asked or {})
     report = Report(results=results, profile="quick", seed=0, **{"subjects": (SUBJECT,), **rest})
@@ -77,7 +77,7 @@ def test_what_fails_as_expected_deviates_and_the_rest_stays():
     ],
 )
 def test_an_entry_excuses_what_lies_within_its_limits(limits, excused):
-    """Target, operator, binding, dtypes, and until when; what lies outside fails as ever."""
+    """Target, operator, binding, dtypes, and an end date; anything outside fails as always."""
     report = after([{**PLAIN, **limits}], one(Verdict.FAIL), one(Verdict.PASS, "CM-T1"))
     assert (report.results[0].verdict is Verdict.DEVIATES) is excused
     assert report.exit_status == (0 if excused else 1)
@@ -125,19 +125,19 @@ def test_an_entry_past_its_version_excuses_nothing_and_is_told():
     ],
 )
 def test_an_entry_about_what_was_not_asked_for_is_left_alone(asked, entry):
-    """A run of a part of what a project checks says nothing of the rest."""
+    """A run of part of what a project checks says nothing about the rest."""
     report = after([{**PLAIN, **entry}], one(Verdict.PASS, "CM-T1", dtype="float16"), asked=asked)
     assert report.unmet() == () and report.exit_status == 0
 
 
 def test_a_run_that_was_stopped_tells_of_no_entry_that_it_did_not_come_to():
-    """What was not judged may fail yet."""
+    """Requirements that were not judged may still fail."""
     report = after([PLAIN], one(Verdict.PASS, "LN-F1"), partial=True)
     assert report.unmet() == () and report.exit_status == 3
 
 
 def test_causes_and_companions_of_what_is_expected_are_left_out():
-    """A cause that explains nothing more is gone; what stood with an excused violation stands by itself."""
+    """A cause that explains nothing more is dropped; a companion of an excused violation becomes separate."""
     cause = Cause(TARGET, "layer_norm", ("torch.a",), ("float32",), ("f",), "Wrong.", "", "LN-F3", (), ("LN-F3",))
     report = after(
         [PLAIN],
@@ -197,7 +197,7 @@ ENTRY = '[[expected]]\nrequirement = "LN-F3"\ntarget = "mine.py:f"\nreason = "be
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A folder with a function and what is expected of it."""
+    """A folder with a function and its expected failures."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("def f(x): ...\n", encoding="utf-8")
     (tmp_path / "normspec.toml").write_text(ENTRY, encoding="utf-8")
@@ -205,7 +205,7 @@ def project(tmp_path, monkeypatch):
 
 
 def test_entries_stand_in_either_file_and_not_in_both(project, monkeypatch):
-    """normspec.toml beside pyproject.toml has the same keys; a file is named in relation to it, wherever one is."""
+    """normspec.toml has the same keys as pyproject.toml; its paths are relative to it, from any working folder."""
     (project / "pyproject.toml").write_text('[tool.normspec]\nprofile = "quick"\n', encoding="utf-8")
     (project / "sub").mkdir()
     monkeypatch.chdir(project / "sub")
@@ -221,7 +221,7 @@ def test_entries_stand_in_either_file_and_not_in_both(project, monkeypatch):
 
 
 def test_two_hundred_damaged_files_of_expected_failures_are_one_clear_error_each(project):
-    """Characters left out, doubled or changed at random: the file is read as it stands, or refused in one line."""
+    """Characters removed, doubled or changed at random: the file is read as it is, or refused in one line."""
     draw, refused = random.Random(0), 0
     for _ in range(300):
         at, letter = draw.randrange(len(ENTRY)), draw.choice('x"=[\n\x00é7')
@@ -236,7 +236,7 @@ def test_two_hundred_damaged_files_of_expected_failures_are_one_clear_error_each
 
 
 def test_a_draft_is_refused_until_its_reason_is_filled_in_and_excuses_then(project):
-    """Bindings that fail alike are one entry; the draft is TOML, and about just what fails now."""
+    """Bindings that fail alike are one entry; the draft is TOML, and covers exactly the present failures."""
     here = {"target": "mine.py:f", "binding": "mine.py:f"}
     results = [one(Verdict.FAIL, dtype=dtype, **here) for dtype in ("float16", "float32")]
     results.append(one(Verdict.PASS, dtype="float64", **here))
@@ -260,7 +260,7 @@ def test_a_draft_names_the_bindings_where_they_differ():
 
 
 def test_a_report_with_expectations_is_read_back(tmp_path):
-    """What became of each entry stands in the JSON."""
+    """The JSON has the outcome of each entry."""
     report = after([PLAIN, {**PLAIN, "requirement": "LN-F1"}], one(Verdict.FAIL), one(Verdict.PASS, "LN-F1"))
     (tmp_path / "r.json").write_text(report.to_json(), encoding="utf-8")
     again = normspec.load_report(tmp_path / "r.json")

@@ -1,4 +1,4 @@
-"""A function for which each new shape is compiled is put to few shapes, and to all that its cases are for."""
+"""A function that compiles each new shape gets few shapes, but meets every purpose of its cases."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from normspec.conformance.requests.profiles import profile_of
 from normspec.conformance.requests.specimens import target_of
 from normspec.spec.operators import OPERATORS
 
-#: How many shapes of x a slow function meets at `quick`, in each dtype. batch_norm's inference has one more: a sample
-#: alone of x with positions.
+#: The number of shapes of x that a slow function gets at `quick`, in each dtype. batch_norm's inference has one more: a
+#: single sample of x with positions.
 MOST = {"layer_norm": 12, "batch_norm": 13, "rms_norm": 12, "group_norm": 12, "instance_norm": 11}
 
 
 @pytest.mark.parametrize(("operator", "dtype"), [*((one, "float32") for one in MOST), ("layer_norm", "bfloat16")])
 def test_quick_has_few_shapes(operator, dtype):
-    """All calls of a slow function together are of so many shapes of x, those of derived cases included."""
+    """All calls of a slow function have only this many shapes of x, including those of derived cases."""
     seen = set()
 
     def noted(function):

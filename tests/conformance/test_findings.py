@@ -1,4 +1,4 @@
-"""Comparisons: what is judged, what an infinity or a NaN counts, and what equal bits are."""
+"""Comparisons: what is judged, how an infinity or a NaN counts, and what equal bits are."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compared(
 
 
 def test_the_worst_element_is_told() -> None:
-    """The ratio is the largest error over its envelope, told with its place and its numbers."""
+    """The ratio is the largest error over its envelope; it comes with its place and its numbers."""
     found = compared([1.0, 2.5, 3.25], [1.0, 2.0, 3.0], [0.5, 1.0, 0.125])
     assert found == Comparison(2.0, 3, (2,), 3.0, 3.25, 0.125)
 
@@ -50,7 +50,7 @@ def test_a_value_without_dimensions_is_compared() -> None:
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
 def test_a_value_that_is_not_finite_is_infinitely_wrong(wrong: float) -> None:
-    """NaN or an infinity in place of an ordinary number fails at any envelope."""
+    """NaN or an infinity instead of an ordinary number fails at any envelope."""
     found = compared([1.0, wrong], [1.0, 1.0], [1.0, 1e30])
     assert (found.ratio, found.index) == (math.inf, (1,))
 
@@ -64,7 +64,7 @@ def test_an_envelope_of_zero_asks_for_the_value_itself() -> None:
 
 @pytest.mark.parametrize(("exact", "envelope"), [(1.0, math.inf), (1.0, math.nan), (math.nan, 1.0)])
 def test_what_has_no_exact_value_or_no_envelope_is_not_judged(exact: float, envelope: float) -> None:
-    """An element that nothing is promised about does not count, whatever was received there."""
+    """An element about which nothing is promised does not count, whatever was received there."""
     for got in (7.0, math.nan, math.inf):
         assert compared([1.0, got], [1.0, exact], [1.0, envelope]).judged == 1
         alone = compared([got], [exact], [envelope])
@@ -72,7 +72,7 @@ def test_what_has_no_exact_value_or_no_envelope_is_not_judged(exact: float, enve
 
 
 def test_masked_elements_do_not_count() -> None:
-    """Only elements that the mask lets through are judged; none of them is nothing judged."""
+    """Only elements that the mask lets through are judged; with none of them nothing is judged."""
     arguments = ([1.0, 9.0], [1.0, 1.0], [1.0, 1.0])
     assert compared(*arguments, where=np.array([True, False])) == Comparison(0.0, 1, (0,), 1.0, 1.0, 1.0)
     none = compared(*arguments, where=np.array([False, False]))
@@ -151,14 +151,14 @@ def test_both_zeros_are_equal() -> None:
 
 
 def test_results_that_are_not_numbers_on_both_sides_establish_nothing() -> None:
-    """NaN beside NaN, or an infinity beside the same one, is neither equal nor different."""
+    """NaN on both sides, or the same infinity on both, is neither equal nor different."""
     found = related([math.nan, math.inf], [math.nan, math.inf])
     assert (found.judged, found.violated) == (False, False)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
 def test_a_number_is_not_equal_to_what_is_none(wrong: float) -> None:
-    """NaN or an infinity on one side alone is a difference."""
+    """NaN or an infinity on one side only is a difference."""
     assert related([wrong, 1.0], [1.0, 1.0]).violated
     assert related([1.0, 1.0], [wrong, 1.0]).violated
 
@@ -182,7 +182,7 @@ def test_calls_are_repeated_only_where_bits_differ() -> None:
 
 @of_every_dtype
 def test_scaling_is_exact_or_refused(dtype: str) -> None:
-    """A power of two scales normal numbers exactly; what would overflow or become subnormal is refused."""
+    """A power of two scales normal numbers exactly; scaling that would overflow or become subnormal is refused."""
     stored = FORMATS[dtype]
     values = np.array([1.0, -0.5, 0.0]).astype(stored.dtype)
     scaled = scaled_exactly(values, 8.0)

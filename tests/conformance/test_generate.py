@@ -1,4 +1,4 @@
-"""Generated cases depend on the seed alone, and a deeper profile has more of them for every requirement."""
+"""Generated cases depend only on the seed, and a deeper profile has more of them for every requirement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .digests import DECKS, DIGESTS, DRAWN, deck_digest, digest, drawn_digest
 
 COUNT, ROUNDS = 40, 2
 
-#: What a deeper profile repeats more often instead (Profile.repeats).
+#: Requirements that a deeper profile repeats more often instead (Profile.repeats).
 REPEATED = {"CM-P2", "CM-P3"}
 
 of_every_operator = pytest.mark.parametrize("operator", OPERATORS)
@@ -26,9 +26,9 @@ of_every_operator = pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @of_every_operator
 def test_the_cases_are_these(operator: str, seed: int) -> None:
-    """The cases of `standard` are the same to the last bit, whatever Python and NumPy they are made with.
+    """The cases of `standard` are the same to the last bit, for any Python and NumPy.
 
-    Where the cases were changed on purpose, tests/conformance/digests.py prints the new digests.
+    After an intended change to the cases, tests/conformance/digests.py prints the new digests.
     """
     assert digest(operator, seed) == DIGESTS[operator][seed]
 
@@ -57,7 +57,7 @@ def test_another_seed_gives_other_descriptions(operator: str) -> None:
 
 @of_every_operator
 def test_a_longer_run_begins_with_a_shorter_one(operator: str) -> None:
-    """More free cases and more rounds keep the cases of fewer, and there are as many as asked for."""
+    """More free cases and more rounds keep the earlier cases, and their number is the requested one."""
     free, more = generate(operator, 5, COUNT), generate(operator, 5, 2 * COUNT)
     assert (len(free), len(more), more[:COUNT]) == (COUNT, 2 * COUNT, free)
     varied = generate(operator, 5, 0, 1)
@@ -82,7 +82,7 @@ def test_a_deeper_profile_judges_every_requirement_on_more_cases(operator: str) 
     """Each check has more cases in `standard` than in `quick`, and more in `thorough` than in `standard`."""
     found = []
     for name in ("quick", "standard", "thorough"):
-        # Of so many rounds two tell as much as all.
+        # Two of these rounds show as much as all.
         profile = attrs.evolve(PROFILES[name], rounds=min(PROFILES[name].rounds, ROUNDS))
         found.append([build(attrs.evolve(d, repeat=None), "float32") for d in profile.cases(operator, 0)])
     for check in checks_of(operator):

@@ -1,4 +1,4 @@
-"""Groups taken alone, put in another order, and spread over other dimensions, in arrays that count from 0."""
+"""Single groups, groups in another order and groups in other dimensions, in arrays that count from 0."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .runs import VARIANT, specimen
 
 
 def counted(operator: str, shape: tuple[int, ...], parameter: tuple[int, ...], **settings: int) -> Case:
-    """A case whose values are their places; gamma counts from 100, beta from 200."""
+    """A case whose values are their positions; gamma counts from 100, beta from 200."""
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     inputs = {"x": x, **{n: np.arange(s, s + np.prod(parameter), dtype=np.float32).reshape(parameter) for n, s in _AT}}
     return Case(operator, inputs, {"eps": 0.5, **settings}, 1000 + x)
@@ -44,7 +44,7 @@ def values(case: Case) -> tuple[list[float], ...]:
     ],
 )
 def test_a_group_of_channels_alone_has_its_own_parameters(group: int, x: list[int], channels: list[int]) -> None:
-    """Of two samples of three groups of two channels: the group's values, with gamma and beta of its channels."""
+    """In two samples with three groups of two channels: the group's values, with gamma and beta of its channels."""
     alone = only_group(counted("group_norm", (2, 6, 2), (6,), groups=3, channel_axis=1), group)
     assert alone.x.shape == (1, 2, 2) and alone.settings["groups"] == 1
     parameters = [[start + channel for channel in channels] for _, start in _AT]
@@ -52,14 +52,14 @@ def test_a_group_of_channels_alone_has_its_own_parameters(group: int, x: list[in
 
 
 def test_a_group_alone_where_there_are_two_to_a_sample() -> None:
-    """Two groups of one channel each are told apart too."""
+    """Two groups of one channel each are distinguished too."""
     alone = only_group(counted("instance_norm", (1, 2, 3), (2,), channel_axis=1), 1)
     assert alone.x.shape == (1, 1, 3)
     assert values(alone) == ([3, 4, 5], [1003, 1004, 1005], [101], [201])
 
 
 def test_a_row_alone_keeps_all_parameters() -> None:
-    """A row of layer_norm is a batch of one, whose parameters are those of every row."""
+    """A row of layer_norm is a batch of one; its parameters are those of every row."""
     alone = only_group(counted("layer_norm", (3, 2), (2,), axes=(-1,)), 2)  # type: ignore[arg-type]
     assert alone.x.shape == (1, 2)
     assert values(alone) == ([4, 5], [1004, 1005], [100, 101], [200, 201])
@@ -115,7 +115,7 @@ def test_statistics_that_are_stored_stay_normal_when_scaled(storage: str, scale:
 
 
 def taking(ranks: Sequence[int]) -> Binding:
-    """A binding of batch_norm that takes x in so many dimensions."""
+    """A binding of batch_norm that accepts x with this many dimensions."""
 
     def accepts(shape: tuple[int, ...], settings: object) -> str | None:
         return None if len(shape) in ranks else "another number of dimensions"
@@ -127,13 +127,13 @@ def taking(ranks: Sequence[int]) -> Binding:
     ("ranks", "found"), [((2, 3, 4, 5), 3), ((2, 4, 5), 4), ((2,), 2), ((5,), 5), ((2, 5), 2), ((6,), 3)]
 )
 def test_a_case_is_spread_over_dimensions_that_a_binding_takes(ranks: Sequence[int], found: int) -> None:
-    """Its own where they are taken, then 4, 2 or 5; where none is, it stays as it is and the call says why."""
+    """Its own number if accepted, otherwise 4, 2 or 5; if none is, it stays the same and the call says why."""
     spread = fitted(Description("batch_norm", 4, (("normal", 0),) * 2, rank=3, channel_axis=1), taking(ranks))
     assert spread is not None and spread.rank == found
 
 
 def test_a_library_has_the_cases_of_one_dtype() -> None:
-    """A case is built once; the parameters of a mixed one are float32 beside 16 bits alone."""
+    """A case is built once; only with 16-bit data does a mixed case have float32 parameters."""
     plain = Description("layer_norm", 4, (("normal", 0),))
     mixed = Description("layer_norm", 4, (("normal", 0),), mixed=True)
     assert (plain.seed, plain.training, plain.momentum, plain.eps) == (0, True, 0.25, 1e-5)

@@ -25,7 +25,7 @@ def card(made, operator: str = "layer_norm") -> Card:
 
 @cache
 def plain(operator: str) -> dict[str, str]:
-    """What the card of the plain function says."""
+    """The card of the plain function."""
     return {line.key: line.text for line in card(target(operator), operator).lines}
 
 
@@ -36,10 +36,10 @@ def plain(operator: str) -> dict[str, str]:
     ids=lambda one: one.__name__ if isinstance(one, type) else one,
 )
 def test_a_planted_change_shows_in_the_line_that_is_about_it(operator: str, row: str, change: type) -> None:
-    """Of all lines that say something, the one about the change, and no other, says something else."""
+    """Of all lines with an answer, only the one about the change has another answer."""
     found = card(target(operator, change, "changed"), operator)
     before = plain(operator)
-    margins = {"accuracy", "accuracy_gradients"}  # how near it comes may change, and what cannot be measured
+    margins = {"accuracy", "accuracy_gradients"}  # the margin may change, and so may what cannot be measured
     moved = {
         line.key
         for line in found.lines
@@ -68,7 +68,7 @@ FORMULAS = {
 
 @pytest.mark.parametrize("name", [name for name in FORMULAS if name in FAULT])
 def test_the_formula_of_a_wrong_function_is_the_wrong_one(name: str) -> None:
-    """What the fault computes, and not what it should."""
+    """The formula that the fault computes, not the right one."""
     assert card(specimen(FAULT[name])).formula == FORMULAS[name]
 
 
@@ -94,19 +94,19 @@ def with_eps(used: Callable[[float], float]) -> Card:
     ],
 )
 def test_eps_in_effect_is_told_to_three_digits(used: Callable[[float], float], told: str) -> None:
-    """As given, a multiple, a constant of its own, or a floor."""
+    """As given, a multiple, a constant, or a floor."""
     assert with_eps(used).line("eps_effective").text == told
 
 
 def test_a_function_that_is_none_of_them_has_no_formula() -> None:
-    """Nothing is said of what fits nothing."""
+    """A function that fits no formula gets none."""
     found = card(function("layer_norm", lambda x, gamma, beta, *, eps, axes: np.sin(x)))
     assert found.formula == ""
     assert found.line("eps_placement").kind.value == "unclear"
 
 
 def test_nothing_is_established_of_what_always_raises(tmp_path, capsys) -> None:
-    """One sentence says so, with the error, in place of a card of lines that each say it; the status is 2."""
+    """One sentence says so, with the error, instead of a card whose every line says it; the status is 2."""
     file = tmp_path / "mine.py"
     file.write_text('def rms_norm(x, gamma, *, eps, axes):\n    raise RuntimeError("no kernel")\n')
     assert main(["identify", f"{file}:rms_norm", "--framework", "numpy"]) == 2
@@ -123,7 +123,7 @@ def test_accuracy_is_told_with_its_margin() -> None:
 
 
 def test_the_command_prints_the_card_and_writes_it(tmp_path, capsys) -> None:
-    """The formula stands first; the JSON is strict, and has each line with its evidence."""
+    """The formula comes first; the JSON is strict, and has each line with its evidence."""
     file = tmp_path / "mine.py"
     file.write_text(
         "import numpy as np\n\n"

@@ -1,4 +1,4 @@
-"""Hostile targets: whatever one does, its own results suffer and nothing else does."""
+"""Hostile targets: whatever a target does, only its own results suffer."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def layer_norm_vjp(x, gamma, beta, g, *, eps, axes):
     return LayerNorm().vjp(x, gamma, beta, g, eps=eps, axes=axes)
 """
 
-#: Requirements of which some meet arrays with four axes and some do not.
+#: Requirements, some of which use arrays with four axes and some do not.
 REQUIREMENTS = frozenset(("CM-T1", "CM-P4", "CM-N1", "LN-F1", "LN-F2", "LN-F7", "LN-L1", "LN-L8", "LN-G1", "LN-G8"))
 
-#: What each kind of hostile target does, and what is said of it.
+#: The behaviour of each kind of hostile target, and the report's words about it.
 KINDS = {
     "segmentation fault": ("import ctypes; ctypes.string_at(0)", "by SIGSEGV, in misbehave (layers.py, line"),
     "abort": ("os.abort()", "by SIGABRT, in misbehave (layers.py, line"),
@@ -99,7 +99,7 @@ KINDS = {
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Iterator[Callable[[str], str]]:
-    """Write a hostile target; at the end none of its workers is left, nor what those started."""
+    """Write a hostile target; at the end none of its workers, and nothing that they started, is left."""
     log = tmp_path / "workers"
     log.touch()
 
@@ -118,7 +118,7 @@ def hostile(tmp_path: Path) -> Iterator[Callable[[str], str]]:
 
 
 def ended(group: int) -> bool:
-    """Whether a process group is empty, or will be within a few seconds; what is left is ended now."""
+    """Whether a process group is empty, or becomes so within a few seconds; any process left is ended now."""
     for _ in range(100):
         if not alive(group):
             return True
@@ -149,13 +149,13 @@ def judge(target: str, *, seconds: float = 20.0) -> Report:
 
 
 def told(report: Report) -> dict[str, tuple[object, ...]]:
-    """What a report says of each requirement."""
+    """What a report says about each requirement."""
     return {r.requirement: (r.verdict, r.ratio, r.cases, r.reason) for r in report.results}
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory) -> dict[str, tuple[object, ...]]:
-    """What is said of the target where it does not misbehave."""
+    """What a report says about the target if it does not misbehave."""
     folder = tmp_path_factory.mktemp("sound")
     path = folder / "layers.py"
     path.write_text(HOSTILE.format(does="    pass", log=str(folder / "workers")), encoding="utf-8")
@@ -166,7 +166,7 @@ def sound(tmp_path_factory) -> dict[str, tuple[object, ...]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hostile_target_harms_its_own_results_alone(hostile, sound, kind):
-    """Each requirement that met it is an error that says what happened, and all others are what they are without."""
+    """Each requirement that met the behaviour is an error that says what happened; all others are unchanged."""
     does, words = KINDS[kind]
     started = time.monotonic()
     report = judge(hostile(does), seconds=1.0 if "took longer" in words else 20.0)
@@ -193,7 +193,7 @@ def test_what_it_raises_is_told_as_any_exception(hostile, error):
 
 
 def test_no_room_to_recurse(hostile):
-    """What a target does to its own process, it has to live with; the run ends all the same."""
+    """A target that breaks its own process has to live with that; the run still ends."""
     report = judge(
         hostile("""
         for number in range(1, 1000):
@@ -208,7 +208,7 @@ def test_no_room_to_recurse(hostile):
 
 
 def test_a_flood_is_no_harm(hostile, sound, capfd):
-    """A target that prints megabytes is judged as if it had not, and fills neither the report nor the terminal."""
+    """A target that prints megabytes is judged as usual, and fills neither the report nor the terminal."""
     report = judge(
         hostile("print('flood' * 200_000); os.write(1, b'flood' * 200_000); os.write(2, b'x' * 1_000_000)"),
         seconds=30.0,
@@ -219,7 +219,7 @@ def test_a_flood_is_no_harm(hostile, sound, capfd):
 
 
 def test_a_sound_target_beside_it_is_judged_whole(hostile):
-    """In one run, the results of a sound target are those that it has alone; the hostile one's are told apart."""
+    """In one run, a sound target has the same results as when it runs alone; the hostile one's are kept apart."""
     options = {"op": "layer_norm", "dtypes": ["float64"], "profile": "quick"}
     target = hostile("os._exit(0)")
     both = normspec.check([target, "numpy"], **options)
@@ -232,7 +232,7 @@ def test_a_sound_target_beside_it_is_judged_whole(hostile):
 
 
 def test_a_target_that_always_ends_its_process(tmp_path, monkeypatch):
-    """It is asked once in a dtype, and every requirement is an error that says so."""
+    """It is called once in a dtype, and every requirement is an error that says so."""
     log = tmp_path / "log"
     path = tmp_path / "layers.py"
     path.write_text(
@@ -249,7 +249,7 @@ def test_a_target_that_always_ends_its_process(tmp_path, monkeypatch):
 
 # The end of the judge -------------------------------------------------------------------------------------------
 
-#: A run, the end of which is Ctrl-C or worse.
+#: The arguments of a run that ends by Ctrl-C or worse.
 RUN = ["--op", "layer_norm", "--framework", "numpy", "--profile", "quick", "--dtype", "float64"]
 
 
@@ -274,7 +274,7 @@ def wait_for(file: Path, text: str) -> None:
 
 
 def test_ctrl_c_reports_what_is_established_and_leaves_no_worker(hostile, tmp_path):
-    """The command ends with exit status 3 and a table of what there is."""
+    """The command ends with exit status 3 and a table of the results so far."""
     mark = tmp_path / "mark"
     target = hostile(f"open({str(mark)!r}, 'a').write('x')\nimport time; time.sleep(2)")
     process = command(target, *RUN)

@@ -11,7 +11,8 @@ import pytest
 import normspec
 from normspec import Report, Result, Verdict
 
-#: What Jenkins' reader takes (junit-10.xsd of its xunit plugin), by element: required attributes, others, children.
+#: The form that Jenkins' reader takes (junit-10.xsd of its xunit plugin), by element: required attributes, others,
+#: children.
 FORM = {
     "testsuites": (set(), {"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
     "testsuite": (
@@ -37,7 +38,7 @@ def held_to_the_form(element):
 
 
 def read(report):
-    """The suites of a report, held to the form, their counts to what they hold."""
+    """The suites of a report; their form is checked, and their counts against their contents."""
     root = ElementTree.fromstring(report.to_junit().encode())
     held_to_the_form(root)
     for suite in root:
@@ -59,7 +60,7 @@ def result(verdict, **changes):
 
 
 def eps_outside(x, gamma, beta, *, eps, axes):
-    """Layer normalisation with eps beside the root."""
+    """Layer normalisation with eps outside the root."""
     d = x - x.mean(axes, keepdims=True)
     return d / (np.sqrt(np.square(d).mean(axes, keepdims=True)) + eps)
 
@@ -93,7 +94,7 @@ def test_a_run_has_a_case_for_each_result_and_the_failure_says_what_the_terminal
     ],
 )
 def test_each_verdict_is_what_a_ci_system_makes_of_it(verdict, tag):
-    """A violated SHOULD and a declared deviation pass and say why; what was not judged is skipped, not passed."""
+    """A violated SHOULD and a declared deviation pass and say why; a requirement that was not judged is skipped."""
     (suite,) = read(Report(results=(result(Verdict.PASS), result(verdict)), profile="quick", seed=0))
     case = suite.findall("testcase")[1]
     assert [child.tag for child in case] == ([] if tag is None else [tag])
@@ -101,7 +102,7 @@ def test_each_verdict_is_what_a_ci_system_makes_of_it(verdict, tag):
 
 
 def test_a_run_that_was_not_finished_has_an_error_though_nothing_failed():
-    """What did not run is no pass: not where the run was stopped, not where nothing could be judged."""
+    """Requirements that did not run never pass, whether the run was stopped or nothing could be judged."""
     for report in (
         Report(results=(result(Verdict.PASS),), profile="quick", seed=0, partial=True),
         Report(results=(result(Verdict.UNSUPPORTED),), profile="quick", seed=0),
@@ -120,7 +121,7 @@ def test_whatever_a_target_says_is_text():
 
 
 def test_a_target_has_a_suite_of_its_own():
-    """Two targets, two suites, each with its cases; two bindings of one operator have names of their own."""
+    """Two targets, two suites, each with its cases; two bindings of one operator have different names."""
     rows = [
         result(Verdict.PASS, target="torch", binding=f"torch.{name}", dtype=dtype)
         for name in "ab"

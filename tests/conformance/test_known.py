@@ -1,4 +1,4 @@
-"""Known violations: what lies within an entry deviates, what lies outside fails, and what did not show is told."""
+"""Known violations: a violation within an entry deviates, one outside fails, and one that did not show is reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SOUND: Callable[..., Any] = next(b.call for b in BINDINGS if b.operator == "laye
 
 
 def wrong_where(place: Callable[[np.ndarray], Any]) -> Callable[..., Any]:
-    """A layer_norm whose y is off by one where the function of x says so."""
+    """A layer_norm whose y is off by one at the places that a function of x gives."""
 
     def layer_norm(x, gamma, beta, *, eps, axes):
         y = SOUND(x, gamma, beta, eps=eps, axes=axes)
@@ -110,7 +110,7 @@ def test_whatever_lies_outside_a_limit_fails(place: Callable[..., Any], change: 
 
 
 def test_one_element_that_is_wrong_in_another_way_fails() -> None:
-    """In an output of which all else is known the one other wrong element is the counterexample."""
+    """In an output with otherwise known errors, the one element with another error is the counterexample."""
 
     def layer_norm(x, gamma, beta, *, eps, axes):
         y = wrong_where(short)(x, gamma, beta, eps=eps, axes=axes)
@@ -137,7 +137,7 @@ def _raising(x, gamma, beta, *, eps, axes):
 
 
 def test_a_call_that_is_known_to_raise_spoils_no_other_requirement() -> None:
-    """What raises without beta is told under CM-T1; the rest is judged on the calls that return."""
+    """A call that raises without beta is reported under CM-T1; the rest is judged on the calls that return."""
     entry = KnownViolation(
         "CM-T1",
         "beta has to be given",
@@ -163,7 +163,7 @@ def test_a_call_that_is_known_to_raise_spoils_no_other_requirement() -> None:
 
 
 def test_what_was_put_to_the_test_and_did_not_show_is_told() -> None:
-    """A mended function passes, and the report says that the entry covered nothing; a run of other cases does not."""
+    """A corrected function passes, and the report says that the entry covered nothing, if cases for it ran."""
     report = judged(SOUND, IN_FOUR)
     assert of(report).verdict is Verdict.PASS and report.conforms
     assert [one.reason for _, one in report.unseen()] == ["groups of four are off by one"]
@@ -201,7 +201,7 @@ def test_an_entry_sees_the_directions_of_a_derivative() -> None:
 
 
 def test_an_entry_that_makes_no_sense_is_refused() -> None:
-    """A dtype, a mode or a kind of failure that does not exist is named, and so is what is no entry."""
+    """An unknown dtype, mode or kind of failure is named, and so is anything that is not an entry."""
     for change in ({"dtypes": ("float23",)}, {"modes": ("test",)}, {"failures": ("nonsense",)}, {"outputs": "y"}):
         with pytest.raises(WrongEntry, match="the known violation of LN-F1"):
             replace(IN_FOUR, **change)
@@ -210,7 +210,7 @@ def test_an_entry_that_makes_no_sense_is_refused() -> None:
 
 
 def test_plain_reasons_cover_all_of_a_requirement() -> None:
-    """What an older worker says, a reason for each requirement, is an entry without limits."""
+    """The reasons of an older worker, one for each requirement, are entries without limits."""
     (entry,) = without_limits({"LN-F1": "known"})
     assert of(judged(wrong_where(short), entry)).verdict is Verdict.DEVIATES
     assert entry.covers(Failure("y", "", {}, {})) is True

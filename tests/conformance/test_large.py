@@ -1,4 +1,4 @@
-"""What goes wrong on the path of large calls alone is caught, whatever it is that is wrong there."""
+"""Mistakes on the path for large calls are caught, whatever is wrong there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .runs import function, run
 Array = np.ndarray
 Call = Callable[..., Any]
 SOUND: Call = IMPLEMENTATIONS["layer_norm"]().implementation().call
-#: Past so many values in a group the functions below take their path for large calls.
+#: With more than this many values in a group, the functions below take their path for large calls.
 LARGE = 300
 
 
@@ -80,7 +80,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_of_the_path_for_large_calls_is_caught(name: str) -> None:
-    """A function that is right up to 300 values, and wrong past them in one thing, violates what is about that."""
+    """A function that is right up to 300 values, and wrong in one thing beyond, violates the requirement about it."""
     wrong, requirement = MISTAKES[name]
 
     def call(x: Array, gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ...]) -> Any:
@@ -106,11 +106,11 @@ AXES = {
         (operator, name)
         for operator in ("batch_norm", "group_norm", "instance_norm")
         for name in AXES
-        if operator == "batch_norm" or not name.startswith("axis 0")  # along which samples lie in the other two
+        if operator == "batch_norm" or not name.startswith("axis 0")  # the axis of the samples in the other two
     ],
 )
 def test_a_channel_axis_is_tried_everywhere(operator: str, name: str) -> None:
-    """A function that is right for channels second or last alone is caught."""
+    """A function that is right only for channels second or last is caught."""
     sound = IMPLEMENTATIONS[operator]().implementation().call
 
     def call(x: Array, *rest: Any, channel_axis: int, **settings: Any) -> Any:

@@ -82,7 +82,7 @@ def normalisations(operator: str, count: int) -> Iterator[Case]:
 
 
 def composed(operator: str) -> Iterator[Case]:
-    """The deck's cases of a composed operator, with groups of their own as well where laws are judged on them."""
+    """The deck's cases of a composed operator; where laws are judged on groups, also cases with their own groups."""
     random = np.random.default_rng(21)
     for description in deck(operator, "quick", 0):
         if description.only or "RS-G4" in description.requirements:
@@ -101,7 +101,7 @@ def test_the_exact_result_rounded_once_violates_nothing(operator: str) -> None:
     target = correctly_rounded(operator)
     subject = Subject(target, target.bindings[0], "float64")
     cases = composed(operator) if OPERATORS[operator].composed else normalisations(operator, 30)
-    # The common page is about calls, and the laws about values stand on the operator's own.
+    # The common page is about calls; the laws about values are on the operator's own page.
     checks = [one for one in checks_of(operator) if not one.requirement.startswith("CM-") and "float64" in one.dtypes]
     judged: dict[str, int] = {}
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""A report's JSON is read back as the report, and what is none is one clear error."""
+"""A report's JSON is read back as the report; anything else is one clear error."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_what_is_read_is_what_was_written(reports, tmp_path):
 
 
 def objects(schema: Any) -> Any:
-    """Every object of a schema with fields of its own."""
+    """Every object of a schema that has fields of its own."""
     if isinstance(schema, dict):
         if "properties" in schema:
             yield schema
@@ -90,7 +90,7 @@ def test_the_schema_has_the_version_of_the_reports():
 
 
 def test_the_schema_refuses_what_is_damaged(reports):
-    """A verdict that is none, a missing field, a number where a text stands: each is found."""
+    """An unknown verdict, a missing field, a number where a text belongs: each is found."""
     changes: list[Any] = [
         lambda found: found["results"][0].__setitem__("verdict", "fine"),
         lambda found: found.pop("seed"),
@@ -116,7 +116,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Any:
         yield from places(one, (*path, key))
 
 
-#: What the reader derives itself, and so does not read.
+#: Values that the reader derives itself, and so does not read.
 DERIVED = (
     "share",
     "conforms",
@@ -156,7 +156,7 @@ def damaged(document: Any) -> Iterator[tuple[str, Any]]:
 
 
 def test_two_hundred_damaged_reports_are_one_clear_error_each(reports, tmp_path):
-    """Whatever value is of the wrong type, the error is one line that names the file, and nothing is written."""
+    """For any value of the wrong type, the error is one line that names the file, and nothing is written."""
     file, several = tmp_path / "damaged.json", list(damaged(json.loads(reports[0].to_json())))
     assert len(several) >= 200
     for content, where in several:
@@ -206,7 +206,7 @@ def test_what_an_older_report_of_the_schema_lacks_is_left_at_its_default(reports
 
 
 def test_a_report_of_which_results_were_cut_out_is_damaged(reports, tmp_path):
-    """One whose violations are not there any more is not believed."""
+    """A report whose violations have been removed is not believed."""
     document = json.loads(reports[0].to_json())
     document["results"] = []
     file = tmp_path / "changed.json"

@@ -1,4 +1,4 @@
-"""What a pull request shows of a report: a comment in Markdown, and annotations at the lines of the functions."""
+"""A report in a pull request: a comment in Markdown, and annotations at the lines of the functions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def parsed(command: str) -> tuple[str, dict[str, str], str]:
 
 
 def test_an_annotation_stands_at_the_line_of_the_function():
-    """The cause is one error, what it does not explain another, advice a warning; each names the file and the line."""
+    """The cause is one error, an unexplained violation another, advice a warning; each names the file and the line."""
     found = [parsed(command) for command in workflow_commands(BROKEN)]
     assert [(kind, about["file"], about["line"]) for kind, about, _ in found] == [
         ("error", "mine.py", "4"),
@@ -78,13 +78,13 @@ def test_an_annotation_stands_at_the_line_of_the_function():
 
 
 def test_a_framework_has_no_line_and_is_annotated_all_the_same():
-    """What no file of the user's defines stands on the page of the job, without a place."""
+    """A target that no file of the user's defines appears on the job's page, without a place."""
     (command,) = workflow_commands(of(one(Verdict.FAIL), subjects=(subject() | {"file": "", "line": None},)))
     assert "file" not in parsed(command)[1]
 
 
 def test_a_file_is_named_in_relation_to_the_repository(tmp_path, monkeypatch):
-    """GitHub knows files by their path in the repository, wherever in it the command is run."""
+    """GitHub knows files by their path in the repository, wherever the command runs."""
     (tmp_path / "kernels").mkdir()
     monkeypatch.chdir(tmp_path / "kernels")
     for workspace, name in ((str(tmp_path), "kernels/mine.py"), ("", "mine.py"), (str(tmp_path / "other"), "mine.py")):
@@ -120,7 +120,7 @@ def test_what_a_target_says_is_no_command():
 
 
 def test_a_comment_has_the_verdict_the_causes_and_what_stands_beside_them():
-    """What a cause explains is not told again; the place of the function is."""
+    """Violations that a cause explains are not repeated; the place of the function is given."""
     text = BROKEN.to_markdown()
     assert text.startswith("### normspec: DOES NOT CONFORM: 3 violated: ")
     assert "| ✗ | `mine.py:f` at `mine.py:4` | DOES NOT CONFORM" in text
@@ -130,14 +130,14 @@ def test_a_comment_has_the_verdict_the_causes_and_what_stands_beside_them():
 
 
 def test_a_comment_says_what_changed():
-    """With an earlier report, what is violated now stands under a heading of its own."""
+    """With an earlier report, new violations have their own heading."""
     text = BROKEN.to_markdown(of(*(one(Verdict.PASS, result.requirement) for result in BROKEN.results)))
     assert "#### What changed" in text and "REGRESSION: 1 target ceased to conform, 1 new cause" in text
     assert "NOTHING CHANGED" in BROKEN.to_markdown(BROKEN)
 
 
 def test_whatever_a_target_says_is_text_in_a_comment():
-    """Neither markup nor HTML nor a mention comes of a name or a reason, in the table and below it."""
+    """Names and reasons produce no markup, HTML or mentions, in the table or below it."""
     wild = one(Verdict.FAIL, target=WILD, binding=WILD, reason=WILD)
     text = of(wild, subjects=(subject(WILD, WILD),)).to_markdown()
     html = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
@@ -165,7 +165,7 @@ def test_whatever_a_target_says_is_text_in_a_comment():
 
 @pytest.mark.parametrize("count", [3000])
 def test_a_comment_is_not_longer_than_github_takes(count):
-    """GitHub refuses more than 65,536 characters: what is cut off is said."""
+    """GitHub refuses more than 65,536 characters: the comment is cut, and says so."""
     results = [one(Verdict.FAIL, target=f"{number}.py:f", binding=f"{number}.py:f") for number in range(count)]
     text = of(*results, subjects=()).to_markdown()
     assert len(text) < 65_536 and text.endswith("(cut off here: the whole is in the JSON)\n")

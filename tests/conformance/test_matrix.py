@@ -30,12 +30,12 @@ def test_a_check_is_about_dtypes_that_exist() -> None:
 
 
 def test_no_two_faults_share_a_name() -> None:
-    """A name stands for one fault."""
+    """A name belongs to one fault."""
     assert [name for name, count in Counter(fault.name for fault in FAULTS).items() if count > 1] == []
 
 
 def test_every_fault_names_a_requirement_of_its_operator() -> None:
-    """The requirement that must kill a fault stands on a page, and is about the fault's operator."""
+    """The requirement that must kill a fault is on a page, and applies to the fault's operator."""
     assert {fault.name for fault in FAULTS if (fault.operator, fault.requirement) not in PAIRS} == set()
 
 

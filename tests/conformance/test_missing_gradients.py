@@ -36,7 +36,7 @@ def only_gradients_lack(report: Report, operator: str, reason: str) -> None:
 
 @of_every_operator
 def test_a_numpy_function_without_vjp(operator: str) -> None:
-    """A function on NumPy arrays with no derivative beside it has unsupported gradients, and conforms."""
+    """A function on NumPy arrays without a derivative next to it has unsupported gradients, and conforms."""
     report = run(function(operator, VARIANT[SOUND[operator]].build().call))
     only_gradients_lack(report, operator, "own_")
 

@@ -22,19 +22,19 @@ IDS = {"CM-D1", "CM-D2", "CM-D3"}
         ("bn-mixed-output-as-parameters", {"CM-D2"}),
         ("mh-mixed-output-as-parameters", {"CM-D2"}),
         ("ln-mixed-dx-as-parameters", {"CM-D2"}),
-        ("po-mixed-gradient-as-x", {"CM-D1", "CM-D3"}),  # what is rounded to 16 bits is no float32 number either
+        ("po-mixed-gradient-as-x", {"CM-D1", "CM-D3"}),  # a gradient rounded to 16 bits fails as a float32 number too
         ("bn-mixed-statistics-as-x", {"CM-D1", "CM-D3"}),
     ],
 )
 def test_each_is_judged_by_itself(name: str, failing: set[str]) -> None:
-    """Numbers, the dtype of what is of the data, and that of what is of the parameters are told apart."""
+    """Numbers, the dtype of the data's results, and the dtype of the parameters' results are judged separately."""
     report = run(specimen(FAULT[name]), dtypes=("bfloat16",), requirements=IDS)
     assert {found.requirement for found in report.failures()} == failing
     assert {found.verdict for found in report.results} == {Verdict.PASS, Verdict.FAIL}
 
 
 def test_a_float32_gradient_of_parameters_is_all_that_a_sound_dtype_takes() -> None:
-    """What has float32's digits and is returned as float64 fails the dtype alone."""
+    """A gradient with float32's digits that is returned as float64 fails only the dtype."""
     made = VARIANT["ln-two-pass"].build()
 
     def vjp(*arguments, **settings):
@@ -46,7 +46,7 @@ def test_a_float32_gradient_of_parameters_is_all_that_a_sound_dtype_takes() -> N
 
 
 def test_without_gradients_the_rest_is_judged() -> None:
-    """Declared forward-only, layer_norm has no result of which CM-D3 speaks; batch_norm has its running statistics."""
+    """Declared forward-only, layer_norm has no result for CM-D3; batch_norm has its running statistics."""
     for name, of_parameters in (("ln-two-pass", Verdict.UNSUPPORTED), ("bn-two-pass", Verdict.PASS)):
         report = run(specimen(VARIANT[name]), dtypes=("float16",), requirements=IDS, forward_only=True)
         assert [found.verdict for found in report.results] == [Verdict.PASS, Verdict.PASS, of_parameters]
@@ -54,7 +54,7 @@ def test_without_gradients_the_rest_is_judged() -> None:
 
 @pytest.mark.parametrize("raised", [TypeError, NotImplementedError])
 def test_who_takes_no_such_mixture_lacks_all_three(raised: type[Exception]) -> None:
-    """A target that raises for float32 parameters beside 16-bit data, or declines them, is unsupported."""
+    """A target that raises for float32 parameters with 16-bit data, or declines them, is unsupported."""
     made = VARIANT["ln-two-pass"].build()
 
     def call(x, gamma, beta, **settings):

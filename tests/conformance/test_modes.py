@@ -1,4 +1,4 @@
-"""batch_norm in one mode: what is asked there, what is found, and how a frozen layer is judged."""
+"""batch_norm in one mode: what is checked there, what is found, and how a frozen layer is judged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
 BATCH_NORM = VARIANT["bn-two-pass"].build()
 
-#: What is about a training batch, and has no meaning in inference.
+#: Requirements about a training batch, which mean nothing in inference.
 TRAINING = {c.requirement for c in checks_of("batch_norm") if c.modes == ("training",)}
 INFERENCE = {c.requirement for c in checks_of("batch_norm") if c.modes == ("inference",)}
 
@@ -43,7 +43,7 @@ def test_what_has_no_meaning_in_a_mode_is_not_asked() -> None:
 
 
 def test_a_function_without_training_is_judged_in_inference() -> None:
-    """Who declines every training call is judged in inference without being told, and the verdict says so."""
+    """A function that declines every training call is judged in inference unasked, and the verdict says so."""
     report = run(function("batch_norm", frozen, vjp=BATCH_NORM.vjp))
     assert (report.conforms, report.exit_status, report.share) == (True, 0, 1)
     assert last_word(report)[0] == "CONFORMS in inference alone"
@@ -95,7 +95,7 @@ def test_faults_in_inference_are_killed_there(name: str) -> None:
     ],
 )
 def test_faults_of_both_modes_are_killed_in_inference(name: str) -> None:
-    """What isolates eps, the affine map, absent parameters or the axis in training does so in inference."""
+    """Cases that isolate eps, the affine map, absent parameters or the axis in training do so in inference."""
     found = verdicts(run(specimen(FAULT[name]), mode="inference"))
     assert "fail" in (found[FAULT[name].requirement], found["BN-I1"])
 
@@ -107,6 +107,6 @@ def test_a_mode_is_nothing_to_another_operator() -> None:
 
 
 def test_an_unknown_mode_is_an_error() -> None:
-    """Any other word is told before anything runs."""
+    """Any other word is reported before anything runs."""
     with pytest.raises(UnknownMode, match="did you mean 'inference'"):
         normspec.check("numpy", mode="infrence")

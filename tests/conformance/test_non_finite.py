@@ -1,4 +1,4 @@
-"""What depends on a value that is not finite shows it, operator by operator, and nothing else does (CM-N1 to CM-N5)."""
+"""Results that depend on a non-finite value show it, operator by operator, and no others do (CM-N1 to CM-N5)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .runs import run, variant_function, verdicts
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
 RULES = ("CM-N1", "CM-N3", "CM-N4")
-#: An operator whose y in one place depends on x there alone, and a sound variant of it.
+#: The operators whose y in one place depends only on x there, and a sound variant of each.
 OWN_PLACE = {"residual": "rs-plain", "highway": "hw-plain", "mhc": "mh-plain"}
 
 
 def spoiling(whole: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Any]:
-    """A change to a call: y is NaN wherever ``whole`` of what is NaN in x is true."""
+    """A change to a call: y is NaN wherever ``whole``, applied to the places where x is NaN, is true."""
 
     def change(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
         y = call(x, *arguments, **settings)
@@ -46,7 +46,7 @@ def of_its_column(nan: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("operator", OWN_PLACE)
 def test_a_nan_stays_in_its_place_where_nothing_else_depends_on_it(operator: str) -> None:
-    """residual, highway and mhc leave the other values of a row alone: whoever makes them NaN violates CM-N1."""
+    """residual, highway and mhc leave a row's other values alone: a function that makes them NaN violates CM-N1."""
     sound = variant_function(OWN_PLACE[operator], spoiling(lambda nan: nan))
     assert verdicts(run(sound, requirements=RULES)) == dict.fromkeys(RULES, "pass")
     found = verdicts(run(variant_function(OWN_PLACE[operator], spoiling(of_its_row)), requirements=RULES))
@@ -54,7 +54,7 @@ def test_a_nan_stays_in_its_place_where_nothing_else_depends_on_it(operator: str
 
 
 def test_a_nan_takes_its_group_with_it() -> None:
-    """In layer_norm every y of the group depends on it: whoever shows it in its own place alone violates CM-N3."""
+    """In layer_norm every y of the group depends on it: a function that shows it only in one place violates CM-N3."""
 
     def in_place(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
         nan = np.isnan(x)
@@ -65,13 +65,13 @@ def test_a_nan_takes_its_group_with_it() -> None:
 
 
 def test_in_inference_a_nan_takes_its_channel_nowhere() -> None:
-    """In inference y of batch_norm depends on its own x: whoever makes the channel NaN violates CM-N1."""
+    """In inference y of batch_norm depends only on its own x: a function that makes the channel NaN violates CM-N1."""
     spoilt = variant_function("bn-two-pass", spoiling(of_its_column))
     assert verdicts(run(spoilt, requirements=RULES, mode="inference"))["CM-N1"] == "fail"
 
 
 def test_the_table_has_a_row_for_every_operator() -> None:
-    """What y and dx depend on stands on the page for each operator, and for both modes of batch_norm."""
+    """The page says for each operator, and for both modes of batch_norm, what y and dx depend on."""
     section = pages()["common"].partition("## NaN and infinity")[2].partition("###")[0]
     rows = re.findall(r"^\| `(\w+)`(?: in (\w+))? \|", section, re.M)
     modes = [("batch_norm", "training"), ("batch_norm", "inference")]
@@ -79,6 +79,6 @@ def test_the_table_has_a_row_for_every_operator() -> None:
 
 
 def test_a_withdrawn_id_leads_to_what_took_its_place() -> None:
-    """Asked for CM-N2, which three requirements replace, explain names these."""
+    """For CM-N2, which three requirements replace, explain names these."""
     with pytest.raises(NothingToExplain, match="CM-N2 was withdrawn; CM-N3, CM-N4, CM-N5 say now"):
         meant("cm-n2")

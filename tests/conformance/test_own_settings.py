@@ -1,4 +1,4 @@
-"""Cases for what has settings of its own: they are drawn with these, and none is lost for it."""
+"""Cases for targets with fixed settings: they are drawn with these settings, and none is lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CASES = [
 
 @pytest.mark.parametrize(("operator", "fixed"), CASES, ids=lambda one: str(one) if isinstance(one, str) else "")
 def test_every_case_is_one_that_can_be_put(operator, fixed):
-    """The size, the settings and the parameters of each are those that it has; the mode and absent ones are asked."""
+    """Size, settings and parameters of each case are the target's; the mode and absent parameters still vary."""
     put = 0
     for description in deck(operator, "quick", 0):
         drawn = with_own_settings(description, fixed)

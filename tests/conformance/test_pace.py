@@ -1,4 +1,4 @@
-"""A slow function is put to fewer cases, whatever its framework, and the report says so."""
+"""A slow function gets fewer cases, whatever its framework, and the report says so."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
 @pytest.fixture
 def sound(tmp_path: Any) -> Any:
-    """The file of a LayerNorm of NumPy that waits for as long as it is told to, and counts nothing else."""
+    """The file of a LayerNorm of NumPy that waits for a given time, and counts nothing else."""
 
     def written(seconds: float) -> str:
         file = tmp_path / "mine.py"
@@ -50,7 +50,7 @@ def test_a_slow_function_is_found_out(sound: Any) -> None:
 
 
 def test_the_caller_has_the_last_word(sound: Any) -> None:
-    """``slow`` says that a quick function is slow, or that a slow one is to be put to every case."""
+    """``slow`` declares a quick function slow, or gives a slow one every case."""
     _, all_cases = checked(sound(0.0))
     assert checked(sound(0.0), slow=True)[1] < all_cases
     assert checked(sound(0.025), slow=False)[1] == all_cases

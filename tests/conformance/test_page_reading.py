@@ -1,4 +1,4 @@
-"""What a page is made of, and what is said where there is none."""
+"""The contents of a page, and the message if there is none."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def report() -> dict[str, Any]:
 
 
 def test_every_result_is_on_the_page(report):
-    """A row for each, with what its plot needs; the texts stand once."""
+    """Each result has a row with the data for its plot; texts are stored once."""
     found = contents([Document("a.json", report)])
     rows, words = found["data"]["rows"], found["data"]["words"]
     assert len(rows) == len(report["results"]) and len(words) == len(set(words))
@@ -45,14 +45,14 @@ def test_every_result_is_on_the_page(report):
 
 
 def test_the_same_target_of_two_runs_is_told_apart(report):
-    """The second is named with its file, and so has links of its own."""
+    """The second is named with its file, and so has its own links."""
     found = contents([Document("a.json", report), Document("b.json", report)])
     name = report["targets"][0]["name"]
     assert [one["label"] for one in found["data"]["targets"]] == [name, f"{name} (b.json)"]
 
 
 def test_links_name_target_requirement_and_dtype():
-    """With the operator where the requirement is one on all of them; signs of an address are written as such."""
+    """A link includes the operator if the requirement concerns all of them; special characters are escaped."""
     result = {"op": "layer_norm", "requirement": "LN-F3", "dtype": "float32"}
     assert anchor("torch", result) == "#torch/LN-F3/float32"
     assert anchor("torch", {**result, "requirement": "CM-P2"}) == "#torch/layer_norm/CM-P2/float32"
@@ -60,7 +60,7 @@ def test_links_name_target_requirement_and_dtype():
 
 
 def test_the_smallest_case_is_told_in_plain_numbers(report):
-    """Values in the digits of their format, brackets as the shape is, and what is wrong beside what is right."""
+    """Values in the digits of their format, brackets as in the shape, and the wrong values next to the right ones."""
     (failed,) = (one for one in report["results"] if one["verdict"] == "fail")
     case = failed["counterexample"]
     lines = dict(map(tuple, smallest_case(case)))

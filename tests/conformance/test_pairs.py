@@ -7,7 +7,7 @@ import pytest
 from .pairs import Pair, drawn, together
 from .runs import FAULT
 
-#: Pairs of which each fault is of a kind of its own: one that hides the other, NaN that two calls share, and state.
+#: Pairs whose faults are of different kinds: one that hides the other, NaN that two calls share, and state.
 SAMPLE = (
     ("ln-missing-gamma-refused", "ln-strides-ignored"),
     ("in-jvp-detached", "in-median-for-mean"),
@@ -25,7 +25,7 @@ def named(pair: Pair) -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("names", SAMPLE, ids=" and ".join)
 def test_two_mistakes_of_different_kinds_are_both_named(names):
-    """What one mistake leaves unexplained is explained by another beside it."""
+    """Violations that one mistake leaves unexplained are explained by the other."""
     pair = together(*(FAULT[name] for name in names))
     assert pair is not None
     found = named(pair)
@@ -36,7 +36,7 @@ def test_two_mistakes_of_different_kinds_are_both_named(names):
 @pytest.mark.campaign
 @pytest.mark.timeout(3600)
 def test_of_pairs_drawn_at_random_no_name_is_wrong():
-    """Of seventy pairs, whose share with both names is printed, no cause has a name that is none of the two."""
+    """In seventy pairs (the share with both names is printed), no cause has a name other than the two."""
     both = 0
     for pair in drawn():
         found = named(pair)

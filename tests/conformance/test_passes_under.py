@@ -15,7 +15,7 @@ from .runs import DTYPES, FAULT, VARIANT, function, others_at_night, result, run
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
-#: One or two requirements that each convention bears on, and a dtype in which it shows.
+#: For each convention one or two requirements that depend on it, and a dtype in which it shows.
 SHOWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ln-one-pass": ("float32", ("LN-F1", "LN-F8", "LN-G1")),
     "ln-second-stage-narrow": ("float16", ("LN-F1",)),
@@ -50,7 +50,7 @@ SHOWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ln-one-plus-gamma": ("float32", ("LN-F1", "LN-G1")),
     "bn-one-plus-gamma": ("float16", ("BN-F1", "BN-G1")),
 }
-#: What each run has of them: all of the normalisations, and one composed operator for each convention.
+#: What each run tests of them: all for the normalisations, and one composed operator for each convention.
 NOW = {name for name in SHOWS if name[:2] in ("ln", "bn")} | {
     "pr-one-pass", "pr-native", "mh-native-divided-last", "mh-float32-for-float64",
 }  # fmt: skip
@@ -66,9 +66,9 @@ def declaration(variant: Sound) -> tuple[str, ...]:
 
 
 def test_every_declared_variant_is_tested() -> None:
-    """No declared variant is left out of these tests, but for those that other operators share with these."""
+    """No declared variant is left out of these tests, except those that other operators share with these."""
     shared = {variant.name for variant in DECLARED if variant.operator in ("rms_norm", "group_norm", "instance_norm")}
-    shared.add("ln-native")  # pre_norm's and post_norm's show what it rounds
+    shared.add("ln-native")  # the same roundings show in pre_norm's and post_norm's
     assert {variant.name for variant in DECLARED} - shared == set(SHOWS) | TIGHT
 
 
@@ -82,20 +82,20 @@ def test_an_undeclared_variant_fails_and_its_convention_is_named(name: str) -> N
     assert report.subjects[0]["passes_under"] == declaration(variant)
 
 
-#: Declared variants of few cases, each with what it violates in all dtypes.
+#: Declared variants with few cases, each with its violations in all dtypes.
 WHOLE = ("ln-second-stage-narrow", "ln-float32-for-float64", "rs-float32-for-float64")
 
 
 @pytest.mark.parametrize("name", others_at_night(WHOLE, ["ln-second-stage-narrow"]))
 def test_one_declaration_is_named_for_all_dtypes_and_requirements(name: str) -> None:
-    """Over all requirements and dtypes of a run one and the same declaration is found, and verified by a run."""
+    """For all requirements and dtypes of a run the same declaration is found, and a run confirms it."""
     report = run(specimen(VARIANT[name], declared=False), dtypes=DTYPES, explain=True)
     assert len({(found.dtype, found.requirement) for found in report.failures()}) > 5
     assert report.subjects[0]["passes_under"] == declaration(VARIANT[name])
 
 
 def test_two_declarations_are_named_where_it_takes_both() -> None:
-    """A function that follows two conventions at once is told both."""
+    """The report on a function that follows two conventions at once names both."""
     narrow, wide = VARIANT["ln-second-stage-narrow"].build(), VARIANT["ln-float32-for-float64"].build()
 
     def of(x: Any) -> Implementation:
@@ -121,7 +121,7 @@ def test_results_that_are_cut_off_are_not_excused(name: str) -> None:
 
 
 def test_what_is_violated_elsewhere_is_not_excused() -> None:
-    """A function that is right in bfloat16 under storage=native, and wrong in float32, is told nothing."""
+    """The report on a function that is right in bfloat16 under storage=native, but wrong in float32, names none."""
     narrow, wrong = VARIANT["ln-second-stage-narrow"].build(), FAULT["ln-eps-on-std"].build()
     target = function(
         "layer_norm", lambda x, *rest, **s: (narrow if x.dtype.itemsize == 2 else wrong).call(x, *rest, **s)
@@ -160,7 +160,7 @@ def test_the_caller_can_declare_in_place_of_the_target() -> None:
 
 
 def test_a_wrong_declaration_does_not_help() -> None:
-    """A sound function that declares what it does not follow violates what it declared."""
+    """A sound function that declares something untrue violates its declaration."""
     report = run(specimen(VARIANT["bn-two-pass"]), requirements={"BN-S2"}, conventions={"running_variance": "bessel"})
     assert result(report, "BN-S2").verdict is Verdict.FAIL
 

@@ -1,4 +1,4 @@
-"""What is said of one target alone, and conventions that are about no operator of a run."""
+"""Options for one target only, and conventions that apply to no operator of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from normspec.spec.operators import OPERATORS
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
-#: A batch_norm whose momentum weighs the old statistics, under another name; and a layer_norm that imports nothing.
+#: A batch_norm, under another name, whose momentum weighs the old statistics; and a layer_norm without imports.
 FUSED = """
 def fused(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
     axes = tuple(axis for axis in range(x.ndim) if axis != channel_axis % x.ndim)
@@ -81,14 +81,14 @@ def test_each_target_is_what_is_said_of_it(file):
 
 
 def test_a_mode_is_said_of_one_target(file):
-    """Where that target is judged in inference alone, its running statistics are not asked for."""
+    """If that target is judged only in inference, its running statistics are not requested."""
     own = {f"{file}:fused": {"op": "batch_norm", "framework": "numpy", "mode": "inference"}}
     report = check(f"{file}:fused", per_target=own, only="BN-S*,BN-I1", forward_only=True)
     assert [(r.requirement, r.verdict) for r in report.results] == [("BN-I1", Verdict.PASS)]
 
 
 def test_what_a_function_has_written_in_is_said_of_it_alone(file):
-    """Beside a function that is called as usual, one whose eps is fixed is judged at that."""
+    """A function with a fixed eps is judged at that eps, in the same run as one that takes any."""
     fixed = {"eps": 1e-5, "axes": -1, "gamma": "none", "beta": "none"}
     own = {f"{file}:bare": {"op": "layer_norm", "fixed": fixed}}
     report = check([f"{file}:bare", f"{file}:layer_norm"], per_target=own, framework="numpy", forward_only=True)
@@ -99,7 +99,7 @@ def test_what_a_function_has_written_in_is_said_of_it_alone(file):
 
 
 def test_what_is_said_of_the_run_outranks_it(file):
-    """The convention that the caller declares stands against the one that was said of the target."""
+    """The caller's convention overrides the target's own."""
     own = {f"{file}:fused": {"op": "batch_norm", "framework": "numpy", "conventions": {"momentum": "new"}}}
     report = check(f"{file}:fused", per_target=own, conventions={"momentum": "old"}, forward_only=True)
     assert report.conforms
@@ -136,7 +136,7 @@ def test_a_mistake_is_told_before_anything_runs(own, error, words):
 
 
 def test_a_convention_about_no_operator_of_the_run_is_an_error(file):
-    """It names the operators that it is about; beside one of these it is none."""
+    """The error names the operators to which it applies; if the run has one of these, there is no error."""
     with pytest.raises(UnknownConvention, match="momentum is about batch_norm, and what is checked is layer_norm"):
         check("numpy", op="layer_norm", conventions={"momentum": "old"}, only="LN-F1")
     own = {f"{file}:layer_norm": {"conventions": {"cast": "last"}}}
@@ -147,14 +147,14 @@ def test_a_convention_about_no_operator_of_the_run_is_an_error(file):
 
 
 def test_a_function_that_declares_such_a_convention_is_told(file):
-    """What stands beside a function is about its operator."""
+    """Declarations next to a function must apply to its operator."""
     with pytest.raises(UnknownConvention, match=r"momentum is about batch_norm, and .*:declaring is layer_norm"):
         check(f"{file}:declaring", op="layer_norm", framework="numpy", only="LN-F1")
 
 
 @pytest.mark.parametrize("key", CONVENTIONS)
 def test_every_convention_is_about_some_operator(key):
-    """And what is about one operator is told of another."""
+    """A convention that applies to one operator is reported for any other."""
     about = operators_about(key)
     assert about
     ensure_about((key,), about, "")

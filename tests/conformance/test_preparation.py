@@ -1,4 +1,4 @@
-"""What is made while a worker imports its target: what is needed afterwards, and nothing that changes a verdict."""
+"""Work done while a worker imports its target: it is used afterwards, and changes no verdict."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_libraries_hold_the_cases_of_the_deck_and_their_truths():
 
 
 def test_what_was_taken_is_let_go_of():
-    """A library serves the unit that it was made for, once, and none of another seed."""
+    """A library serves the unit for which it was made, once, and none with another seed."""
     preparation = _ahead(dtypes=("float32",))
     next(preparation.steps())
     assert preparation.taken(Unit("layer_norm", "float64", 0, ())) == {}
@@ -54,6 +54,6 @@ def test_what_was_taken_is_let_go_of():
     ],
 )
 def test_operators_are_told_by_names(target, op, there):
-    """What a name does not tell is not guessed."""
+    """An operator that the name does not reveal is not guessed."""
     preparation = Preparation(requested(target, op=op, profile="quick", cache=False))
     assert next(preparation._units(), (None, ""))[0] == there

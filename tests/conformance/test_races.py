@@ -61,7 +61,7 @@ def met(operator: str, above: int, stage: str, seed: int, *, periodic: bool) -> 
 @pytest.mark.parametrize("stage", ["call", "vjp"])
 @pytest.mark.parametrize("above", [64, 1000, 100_000])
 def test_lost_writes_are_met(above: int, stage: str, periodic: bool) -> None:
-    """One in sixty calls of more than so many values, in outputs or in gradients."""
+    """One in sixty calls with more than this many values, in outputs or in gradients."""
     assert met("layer_norm", above, stage, 0, periodic=periodic)
 
 
@@ -80,7 +80,7 @@ def test_twenty_runs_of_standard_meet_them_nearly_always() -> None:
     assert 20 * (59 / 60) ** PROFILES["standard"].repeats < 0.01
 
 
-#: A forward pass whose sums two threads share, where there are so many values that it is worth while.
+#: A forward pass whose sums are shared by two threads if there are enough values to be worth it.
 C = """
 #include <math.h>
 void layer_norm(const float *x, float *y, long rows, long n, double eps) {
@@ -132,7 +132,7 @@ def compiled(request, tmp_path):
 
 
 def test_a_real_race_is_met(compiled) -> None:
-    """A kernel of OpenMP that lacks its reduction fails where calls are repeated, and is accused of nothing mended."""
+    """An OpenMP kernel that lacks its reduction fails in repeated calls; a corrected one is accused of nothing."""
     layer_norm, sound = compiled
     report = run(
         function("layer_norm", layer_norm), profile="standard", forward_only=True, requirements={"CM-P2", "LN-F1"}

@@ -1,4 +1,4 @@
-"""Near the ends of a format no sound function is accused, and what is far from them is judged (R1 to R6)."""
+"""Near the ends of a format no sound function is accused, and values far from them are judged (R1 to R6)."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_ordinary_data_is_judged(dtype: str) -> None:
 
 @pytest.mark.parametrize(("x", "judged"), [(2.0**61, False), (3.0, True)])
 def test_bits_are_promised_only_where_values_are(x: float, judged: bool) -> None:
-    """A NaN in the place of 0 violates a law of bits where dx is judged, and nowhere else."""
+    """A NaN instead of 0 violates a law of bits where dx is judged, and nowhere else."""
     subject, case = subject_of(variants.TwoPass, "float32"), case_of([x], 1e-12, "float32", gamma=0.75, g=[1.5])
     zero = np.zeros(case.x.shape, np.float32)
     found = equal(subject, case, "dx", zero * np.nan, zero, "two calls", calls=(), bound=subject.bound(case, "dx"))

@@ -1,4 +1,4 @@
-"""What the reasons on the pages claim of faults and of sound ways to compute holds of those that are here."""
+"""The pages' claims about faults and sound ways to compute hold for those in the library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_scale_law_holds_of_what_scales_as_var_plus_eps(operator: str, name:
 
 @pytest.mark.parametrize("operator", NORMALISATIONS)
 def test_the_scale_law_tells_an_eps_outside_the_root(operator: str) -> None:
-    """eps beside the deviation violates it."""
+    """eps added to the deviation violates it."""
     prefix, page = PREFIX[operator]
     assert verdicts(run(specimen(FAULT[f"{prefix}-eps-on-std"]), requirements={f"{page}-L1"})) == {f"{page}-L1": "fail"}
 

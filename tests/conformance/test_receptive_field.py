@@ -1,4 +1,4 @@
-"""MH-L7 on centred and on causal branches: what they read moves y, and nothing else does."""
+"""MH-L7 on centred and on causal branches: the positions that they read move y, and no others do."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def violated(made: type[Mhc], case: Case) -> bool:
 
 
 def mixing(shift: int) -> type[Mhc]:
-    """An mhc that adds a little of a neighbouring position to what it fused."""
+    """An mhc that adds a little of a neighbouring position to the fused result."""
 
     class Mixing(Mhc):
         def combine(self, skip: np.ndarray, outputs: list[np.ndarray], w: np.ndarray) -> np.ndarray:

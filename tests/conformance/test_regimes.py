@@ -1,4 +1,4 @@
-"""What the cases reach: every regime in every dtype, every witness, every check."""
+"""What the cases cover: every regime in every dtype, every witness, every check."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def generated(operator: str) -> list[Description]:
 
 
 def shown(descriptions: Iterable[Description], dtype: str) -> set[str]:
-    """The regimes of which some group, rounded to the dtype, is what its regime promises."""
+    """The regimes for which some group, rounded to the dtype, still has the property of its regime."""
     stored, found = FORMATS[dtype], set()
     for description in descriptions:
         rows = attrs.evolve(description, repeat=None).group_values(stored)
@@ -74,7 +74,7 @@ def test_the_regimes_that_are_not_generated_are_those_of_one_requirement() -> No
 @of_every_operator
 @in_every_dtype
 def test_a_case_holds_the_groups_of_its_description(operator: str, dtype: str) -> None:
-    """The rows of x are the described groups, exactly, whatever the shape they are laid out in."""
+    """The rows of x are the described groups, exactly, for any shape of x."""
     for description in quick(operator):
         case = build(description, dtype)
         rows = case.layout.rows(case.x).astype(np.float64)
@@ -101,7 +101,7 @@ def test_what_a_case_names_is_a_requirement_with_a_check() -> None:
 
 
 def test_one_id_stands_for_those_at_the_same_check() -> None:
-    """A case of batch_norm that names LN-F3 is judged for BN-F3, and for nothing else where it is for that alone."""
+    """A batch_norm case that names LN-F3 is judged for BN-F3, and for nothing else if it is only for that."""
     for operator, prefix in (("layer_norm", "LN"), ("batch_norm", "BN")):
         plain = Description(operator, 4, (("near_eps", 0), ("normal", 1)), requirements=frozenset({"LN-F3"}), only=True)
         case = build(plain, "float32")

@@ -1,4 +1,4 @@
-"""A report's JSON holds what failed: that fails again where it failed, passes on what is right, and does no harm."""
+"""Cases in a report's JSON fail again on the faulty function, pass on a sound one, and do no harm."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from normspec.spec.operators import OPERATORS
 from .replays import again, plan, report_on, shown_in, sound_base
 from .runs import FAULT, result, run, specimen
 
-#: Every so many faults of the library, those of each operator and kind among them.
+#: A sample of the library's faults, with some of each operator and kind.
 SAMPLE = FAULTS[::37]
 
 
 def misjudged(fault: Fault, folder: Path) -> str:
-    """What is wrong with the replay of a fault's counterexample; empty where nothing is."""
+    """What is wrong with the replay of a fault's counterexample; empty if nothing is."""
     dtype = shown_in(fault)
     report = report_on(fault, dtype)
     on_fault = again(report, specimen(fault), dtype, folder)
@@ -39,7 +39,7 @@ def misjudged(fault: Fault, folder: Path) -> str:
 
 
 def test_what_failed_fails_again_and_passes_on_the_sound_function(tmp_path: Path) -> None:
-    """Of a sample of the faults, each counterexample fails on its fault and passes on what the fault was made of."""
+    """For a sample of faults, each counterexample fails on its fault and passes on the function it was made from."""
     assert [words for fault in SAMPLE if (words := misjudged(fault, tmp_path))] == []
 
 
@@ -47,17 +47,17 @@ def test_what_failed_fails_again_and_passes_on_the_sound_function(tmp_path: Path
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_counterexample_of_the_fault_library_replays(operator: str, tmp_path: Path) -> None:
-    """The same of every fault that there is."""
+    """The same for every fault."""
     faults = [fault for fault in FAULTS if fault.operator == operator]
     assert faults, prefix_of(operator)
     assert [words for fault in faults if (words := misjudged(fault, tmp_path))] == []
 
 
-# What the JSON holds ---------------------------------------------------------------------------------------------
+# The contents of the JSON -----------------------------------------------------------------------------------------
 
 
 def kept(name: str, dtype: str = "float32") -> dict[str, Any]:
-    """The counterexample of a fault's own requirement, as the JSON has it."""
+    """The counterexample of a fault's own requirement, as in the JSON."""
     report = report_on(FAULT[name], dtype)
     (one,) = (r for r in json.loads(report.to_json())["results"] if r["requirement"] == FAULT[name].requirement)
     return one["counterexample"]
@@ -89,7 +89,7 @@ def test_a_reader_without_normspec_gets_the_same_value() -> None:
 
 
 def test_the_layout_of_each_input_is_kept() -> None:
-    """Where a stride is what is misread, the JSON says how x lies: the rebuilt view gives the wrong y again."""
+    """If a stride is misread, the JSON says how x lies in memory: the rebuilt view gives the wrong y again."""
     found = kept("ln-strides-ignored")
     x = found["inputs"]["x"]
     assert x["layout"] != "contiguous" and x["strides"] != found["inputs"]["g"]["strides"]
@@ -117,7 +117,7 @@ def test_the_layout_of_the_cotangent_is_kept() -> None:
     ],
 )
 def test_the_derivative_and_its_directions_are_kept(name: str, does: str, directions: str) -> None:
-    """Which derivative of which was asked for, and along what."""
+    """The JSON says which derivative was taken of which, and along which directions."""
     found = kept(name)
     shown = found["calls"][found["shown_by"]]
     assert shown["does"] == does
@@ -125,7 +125,7 @@ def test_the_derivative_and_its_directions_are_kept(name: str, does: str, direct
 
 
 def test_which_call_of_how_many_is_kept() -> None:
-    """What an earlier call leaves behind shows in a later one: the JSON holds all of them, in order."""
+    """A trace of an earlier call shows in a later one: the JSON holds all of the calls, in order."""
     found = kept("ln-output-buffer-shared")
     does = [call["does"] for call in found["calls"]]
     assert does.count("call") >= 2
@@ -141,7 +141,7 @@ def test_parts_are_kept_by_kind_and_leaves() -> None:
 
 
 def test_a_case_is_read_back_to_the_last_bit(tmp_path: Path) -> None:
-    """Values, settings, parts and what the case is for come back as they were."""
+    """Values, settings, parts and the purpose of the case come back unchanged."""
     report = report_on(FAULT["ln-eps-on-std"], "float32")
     (tmp_path / "r.json").write_text(report.to_json())
     (one,) = failed_cases(str(tmp_path / "r.json")).cases
@@ -185,7 +185,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_command_replays_a_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What failed fails again, and conforms on a sound function, in the words of what was asked."""
+    """Failed cases fail again, and conform on a sound function; the report says that only they were judged."""
     report = str(folder / "report.json")
     assert main(["check", f"{folder}/faulty.py:layer_norm", "--replay", report]) == 1
     out = capsys.readouterr().out
@@ -206,7 +206,7 @@ def test_each_requirement_is_judged_on_its_own_case_alone(folder: Path) -> None:
 
 
 def test_a_report_names_no_target_to_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a TARGET nothing is run: what stands in a file is no command."""
+    """Without a TARGET nothing is run: the contents of a file are never a command."""
     assert main(["check", "--replay", str(folder / "report.json")]) == 2
     assert "needs a TARGET" in capsys.readouterr().err
 
@@ -223,7 +223,7 @@ def test_nothing_to_replay_is_said(folder: Path) -> None:
 
 
 def test_a_narrower_function_is_handed_what_it_can_be(tmp_path: Path) -> None:
-    """A float64 case whose numbers float32 holds is judged where float64 is declared to be float32; others are not."""
+    """A float64 case with float32 numbers is judged where float64 is declared to be float32; others are not."""
     fault = FAULT["ln-eps-on-std"]
     report = run(specimen(fault), dtypes=("float64",), requirements={"LN-F1"}, explain=True)
     (tmp_path / "r.json").write_text(report.to_json())
@@ -307,7 +307,7 @@ HOSTILE: dict[str, Change] = {
 
 @pytest.mark.parametrize("damage", HOSTILE)
 def test_damage_is_one_clear_error(damage: str, folder: Path, tmp_path: Path) -> None:
-    """Whatever is wrong with a report, it is said in one line that names the file, and nothing is run."""
+    """Any damage to a report is described in one line that names the file, and nothing is run."""
     document = json.loads((folder / "report.json").read_text())
     HOSTILE[damage](document)
     file = tmp_path / "damaged.json"
@@ -324,7 +324,7 @@ def test_damage_is_one_clear_error(damage: str, folder: Path, tmp_path: Path) ->
     ids=["empty", "cut off", "a list", "null", "a pickle", "too deep", "NaN", "a long number", "not UTF-8"],
 )
 def test_what_is_no_report_is_one_clear_error(content: bytes, tmp_path: Path) -> None:
-    """A file that is no JSON, or JSON of something else, is told as that."""
+    """A file that is no JSON, or JSON of something else, is reported as that."""
     file = tmp_path / "other.json"
     file.write_bytes(content)
     with pytest.raises(DamagedReport, match="other"):

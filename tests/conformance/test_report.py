@@ -1,4 +1,4 @@
-"""What a report amounts to: whether the target conforms, and the exit status."""
+"""A report's overall result: whether the target conforms, and the exit status."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from normspec import Report, Result, Verdict
 
-#: The verdicts of MUST results, what they amount to, and the exit status.
+#: The verdicts of MUST results, the overall result, and the exit status.
 OUTCOMES = (
     ((Verdict.PASS,), True, 0),
     ((Verdict.DEVIATES,), True, 0),
@@ -41,14 +41,14 @@ def test_conforming_needs_something_judged_and_nothing_wrong(
 
 @pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.ADVICE])
 def test_advice_does_not_decide(verdict: Verdict) -> None:
-    """A violated SHOULD is advice: it is told, and the target conforms all the same."""
+    """A violated SHOULD is advice: it is reported, and the target conforms all the same."""
     found = report(made(Verdict.PASS), made(verdict))
     assert found.conforms == (verdict is Verdict.ADVICE)
     assert (len(found.failures()), len(found.advice())) == ((1, 0) if verdict is Verdict.FAIL else (0, 1))
 
 
 def test_each_verdict_is_counted_under_its_own_name() -> None:
-    """One vocabulary: what the report counts, and what a result says, are the same words in the same order."""
+    """The report's counts and the results' verdicts use the same words in the same order."""
     found = report(made(Verdict.PASS), made(Verdict.ADVICE), made(Verdict.ADVICE))
     assert list(found.counts()) == [verdict.value for verdict in Verdict]
     assert found.counts()["advice"] == len(found.advice()) == 2

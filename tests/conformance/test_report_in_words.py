@@ -15,7 +15,7 @@ from normspec.conformance.reporting.render import print_report
 
 from .runs import VARIANT, run, specimen
 
-#: In a test of one's own.
+#: A user's test.
 TEST = """
 import normspec
 from normspec import Verdict
@@ -74,7 +74,7 @@ def test_a_report_is_shown_in_one_short_line(failing):
 
 
 def test_what_does_not_conform_raises_an_error_that_says_what_failed(failing):
-    """`raise_if_failed` says in a few lines which requirements, and what was got in place of what."""
+    """`raise_if_failed` says in a few lines which requirements failed, and the received and expected values."""
     with pytest.raises(NotConforming, match="DOES NOT CONFORM") as raised:
         failing.raise_if_failed()
     assert isinstance(raised.value, AssertionError)
@@ -89,7 +89,7 @@ def test_what_conforms_raises_nothing():
 
 
 def test_what_was_not_checked_raises_too():
-    """Nothing judged is no pass, and what was judged in part is none either."""
+    """A run that judged nothing does not pass, and a run that judged only in part does not either."""
     nothing = Report((), profile="quick", seed=0)
     with pytest.raises(NotConforming, match="NOTHING WAS CHECKED"):
         nothing.raise_if_failed()
@@ -98,7 +98,7 @@ def test_what_was_not_checked_raises_too():
 
 
 def test_an_assertion_reads_well_in_pytest(tmp_path):
-    """pytest shows what is violated under the line of the test, and no line of ours."""
+    """pytest shows the violations under the line of the test, and no line of ours."""
     (tmp_path / "test_mine.py").write_text(TEST, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

@@ -23,7 +23,7 @@ from normspec.spec.operators import OPERATORS
 from .runs import FAULT
 from .scripts import judged, violation, written
 
-#: A fault for every kind of thing that a script asserts, and what its text shows that by.
+#: A fault for every kind of assertion in a script, and the text by which the script shows it.
 KINDS = {
     "ln-rms-norm": "got, expected = float(y[",
     "ln-variance-detached": "layer_norm_vjp(",
@@ -60,12 +60,12 @@ KINDS = {
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name in FAULT])
 def test_a_script_fails_on_the_fault_and_passes_on_the_sound_function(name: str, tmp_path: Path) -> None:
-    """For every kind of check, the script that it leads to tells the wrong function from the right one."""
+    """For every kind of check, its script distinguishes the wrong function from the right one."""
     assert judged(FAULT[name], tmp_path) == ""
     assert KINDS[name] in written(violation(FAULT[name]), tmp_path / "bad.py", "target")
 
 
-#: Why there is no script, by words that say what it would take.
+#: Reasons why there is no script, by words that say what one would need.
 WITHOUT = (
     "take parts that have derivatives of their own",
     "a call for some gradients alone",
@@ -76,7 +76,7 @@ WITHOUT = (
 
 
 def outcomes(faults: list[Fault], folder: Path) -> tuple[list[str], Counter[str]]:
-    """What is wrong with the scripts of these faults, and why how many have none."""
+    """The problems with these faults' scripts, and how many have none for which reason."""
     wrong, without = [], Counter[str]()
     for fault in faults:
         try:
@@ -93,7 +93,7 @@ def outcomes(faults: list[Fault], folder: Path) -> tuple[list[str], Counter[str]
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_script_of_the_fault_library(operator: str, tmp_path: Path) -> None:
-    """Of the whole library no script is wrong; where there is none, the reason is a known one."""
+    """In the whole library no script is wrong; if there is none, the reason is a known one."""
     faults = [fault for fault in FAULTS if fault.operator == operator]
     wrong, without = outcomes(faults, tmp_path)
     print(f"{operator}: {len(faults) - without.total()} of {len(faults)} have a script; {dict(without)}")
@@ -130,7 +130,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory):
 
 
 def test_a_cause_has_one_script_that_needs_no_normspec(reproduced, tmp_path: Path) -> None:
-    """It names the mistake, is short, imports nothing but NumPy, and fails; on the mended file it ends well."""
+    """It names the mistake, is short, imports only NumPy, and fails; on the corrected file it passes."""
     report, _ = reproduced
     (one,) = report.reproducers
     assert (one.fault, one.why_not) == ("ln-eps-on-std", "")
@@ -150,7 +150,7 @@ def test_a_cause_has_one_script_that_needs_no_normspec(reproduced, tmp_path: Pat
 
 
 def test_the_report_says_where_the_script_lies(reproduced) -> None:
-    """The text names the file beside the cause, and so does the JSON."""
+    """The text names the file next to the cause, and so does the JSON."""
     report, scripts = reproduced
     file = f"{scripts}/mine-raise-SystemExit-eps_outside-ln-eps-on-std-float32.py"
     assert "".join(f"script{file}".split()) in "".join(str(report).split())
@@ -158,16 +158,16 @@ def test_the_report_says_where_the_script_lies(reproduced) -> None:
 
 
 def test_without_the_option_the_report_says_how(reproduced) -> None:
-    """Under a cause stands that --reproduce writes a script."""
+    """Under a cause the report says that --reproduce writes a script."""
     report, _ = reproduced
     assert "--reproduce DIR" in str(attrs.evolve(report, reproducers=()))
 
 
-# What is written --------------------------------------------------------------------------------------------------
+# The file written --------------------------------------------------------------------------------------------------
 
 
 def test_a_file_of_other_content_is_not_overwritten(tmp_path: Path) -> None:
-    """The same text may be written twice; another is refused with one clear reason, and nothing is left behind."""
+    """The same text may be written twice; another is refused with one clear reason, and no file is left."""
     assert write(str(tmp_path), "a.py", "one\n") == write(str(tmp_path), "a.py", "one\n")
     with pytest.raises(CannotWrite, match=r"a\.py is there with other content; move it away"):
         write(str(tmp_path), "a.py", "two\n")
@@ -183,12 +183,12 @@ def test_a_folder_that_cannot_be_is_told_before_anything_is_checked(tmp_path: Pa
 
 
 def test_names_become_names_of_files() -> None:
-    """Whatever a target is called, its script lies in the folder that was named."""
+    """Whatever the name of a target, its script is in the named folder."""
     assert file_name(["../../etc/passwd\n;rm", "", "LN-F3"]) == "etc-passwd-rm-LN-F3.py"
 
 
 def test_numbers_are_written_to_the_last_bit_and_nothing_else_is() -> None:
-    """Floats in hexadecimal, NaN and infinities too; what is no number or tuple is refused."""
+    """Floats in hexadecimal, including NaN and infinities; anything but numbers and tuples is refused."""
     values = (0.1, -0.0, float("inf"), float("nan"), (-2, -1), True, None)
     assert repr([eval(literal(one)) for one in values]) == repr(list(values))
     with pytest.raises(CannotWrite):
@@ -196,7 +196,7 @@ def test_numbers_are_written_to_the_last_bit_and_nothing_else_is() -> None:
 
 
 def test_a_target_that_is_no_function_of_a_file_has_no_script() -> None:
-    """A framework, a command and a sound function are called by normspec alone."""
+    """Only normspec can call a framework, a command or a sound function."""
     for target in ("torch", "sound:ln-plain", "exec:./kernel"):
         with pytest.raises(CannotWrite):
             Source.of(target)
@@ -213,7 +213,7 @@ def test_every_framework_has_what_a_script_needs(framework: str) -> None:
 
 
 def test_what_cannot_be_written_says_so(tmp_path: Path) -> None:
-    """In NumPy the gradients of a block take parts with derivatives of their own: one line says so."""
+    """In NumPy the gradients of a block need parts with their own derivatives: one line says so."""
     (tmp_path / "bad.py").write_text("def target(): pass\ndef target_vjp(): pass\n")
     result: Result = violation(FAULT["rs-gradient-of-identity-twice"])
     with pytest.raises(CannotWrite, match="parts that have derivatives of their own"):

@@ -1,4 +1,4 @@
-"""Which cases a check is put to, where it is not put to all of them."""
+"""The choice of cases for a check, if it does not run on all of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from normspec.spec.operators import OPERATORS
     ],
 )
 def test_how_many_cases_a_requirement_is_put_to(profile, slow, first, own, float32, others):
-    """As many as docs/checking.md says: by profile, by what a new shape costs, and by whose function it is."""
+    """The number in docs/checking.md: it depends on the profile, the cost of a new shape, and whose function it is."""
     minimum = profile_of(profile).minimum
     assert minimum("float32", slow=slow, first=first, own=own) == float32
     assert minimum("bfloat16", slow=slow, first=first, own=own) == others
@@ -54,7 +54,7 @@ def test_repetitions_come_in_whole_rounds(profile):
 
 
 def test_enough_is_enough_for_every_check():
-    """Each check has as many of the chosen cases as were asked for, or all that there are."""
+    """Each check has as many of the chosen cases as requested, or all that exist."""
     library, checks, cases = Library("float32"), checks_of("layer_norm"), deck("layer_norm", "quick", 0)
 
     def asked(check: Check, among: list) -> int:
@@ -67,7 +67,7 @@ def test_enough_is_enough_for_every_check():
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_extent_is_large_in_some_case_of_a_first_binding(operator):
-    """Where few cases are run, those of the sweep that every framework is put to are among them, but once."""
+    """If few cases run, they include, once, those of the sweep that every framework runs."""
     for profile in ("quick", "standard"):
         library, cases = Library("float32"), size_deck(operator, profile)
         far = [one for one in cases if one.far]
@@ -95,7 +95,7 @@ def _run(monkeypatch, body, *, gradient=False, slow=True, profile=None):
 
 
 def test_what_its_cases_cannot_judge_is_put_to_others(monkeypatch):
-    """A check that judges nothing on those chosen for it is put to one more, each at most once."""
+    """A check that judges nothing on its chosen cases tries one more, each case at most once."""
 
     def third_judges(subject, case, turn):
         yield Finding(case, violated=False, judged=turn == 3)
@@ -106,7 +106,7 @@ def test_what_its_cases_cannot_judge_is_put_to_others(monkeypatch):
 
 
 def test_what_nothing_can_judge_is_not_exercised(monkeypatch):
-    """It is put to a few more cases, and then left: nothing that was not judged is a pass."""
+    """It tries a few more cases, and then stops: a check that judged nothing never passes."""
     for slow, most in ((True, 3), (False, None)):
         result, seen = _run(monkeypatch, lambda s, case, n: [Finding(case, violated=False, judged=False)], slow=slow)
         assert result.verdict is Verdict.NOT_EXERCISED
@@ -150,7 +150,7 @@ def test_results_that_are_nan_alike_are_not_judged():
 
 
 def test_a_function_of_ones_own_meets_every_trait():
-    """In a slow framework it is put to cases of each choice of parameters, each rank and each channel axis."""
+    """In a slow framework it gets cases of each choice of parameters, each rank and each channel axis."""
     for operator in ("layer_norm", "batch_norm"):
         library, cases = Library("float32"), deck(operator, "quick", 0)
         every = {one: traits_of(one, library.case(one)) for one in cases}

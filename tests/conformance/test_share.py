@@ -1,4 +1,4 @@
-"""The share of a run that is done: of a total that is known beforehand, whoever judges the units."""
+"""The share of a run that is done: the total is known beforehand, whichever process judges the units."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Clock:
 
 
 def test_the_total_is_known_before_anything_is_judged():
-    """Units that are judged at the same time add up, and what is left is estimated from what was done."""
+    """Units that are judged at the same time add up, and the rest is estimated from the finished work."""
     heard: list[Progress] = []
     clock = Clock()
     share = Share((FIRST, SECOND), SUBJECTS, heard.append, clock)
@@ -38,7 +38,7 @@ def test_the_total_is_known_before_anything_is_judged():
 
 
 def test_a_run_of_several_processes_tells_its_whole_share():
-    """What another process judges counts as what this one does: the last share is all of it."""
+    """Another process's work counts like this one's: the last share is all of it."""
     heard: list[Progress] = []
     options = {"dtypes": ("float32", "float64"), "profile": "quick", "only": ("LN-F1", "LN-F2")}
     report = normspec.check("sound:ln-two-pass", jobs=2, progress=heard.append, **options)

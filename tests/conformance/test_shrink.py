@@ -77,11 +77,11 @@ def test_a_fault_of_several_axes_shrinks_too() -> None:
     [
         ("ln-first-1024-values", 1025, 1),
         ("bn-first-1024-values", 1025, 3),
-        ("ln-dgamma-tail-groups", 2, 65),  # of groups of one value dgamma is 0, which tells less
+        ("ln-dgamma-tail-groups", 2, 65),  # dgamma is 0 for groups of one value, which says less
     ],
 )
 def test_a_fault_of_size_keeps_the_size_it_needs(name: str, size: int, count: int) -> None:
-    """A fault that no small case shows is still reported, reduced in everything but what it is about."""
+    """A fault that no small case shows is still reported, reduced in everything except the size it needs."""
     _, case = shrunk(name, "float32")
     assert (case.layout.size, group_count(case)) == (size, count)
 

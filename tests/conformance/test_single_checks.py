@@ -1,4 +1,4 @@
-"""Single steps of checks: what is compared, with which bound, how often, and what a finding says of it."""
+"""Single steps of checks: what they compare, with which bound, how often, and what the finding says."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def test_three_steps_are_judged_and_named() -> None:
 
 
 def test_an_input_is_scaled_up_and_down() -> None:
-    """PR-L2 compares what the sublayer is handed for 4 x, and for x / 4."""
+    """PR-L2 compares what the sublayer gets for 4 x, and for x / 4."""
     case = build(Description("pre_norm", 4, TWO, recipe="leaf"), "float32")
     assert [one.note for one in scaled_input(of("pr-two-pass"), case)] == ["x times 4", "x times 0.25"]
 
 
 def test_the_shift_is_the_largest_that_is_exact() -> None:
-    """Beside 1 + 2^-6 in float16, of 11 digits, 16 is exact and 64 is not."""
+    """Next to 1 + 2^-6 in float16, which has 11 digits, 16 is exact and 64 is not."""
     for value, constant in ((1.0, 64.0), (1 + 2.0**-6, 16.0), (1 + 2.0**-8, 4.0)):
         found = _shifted(ROW.replace(x=np.full((2, 3), value, np.float16)))
         assert found is not None and found[1] == constant
@@ -85,7 +85,7 @@ def test_a_sum_is_not_judged_where_a_term_reaches_the_edge() -> None:
 
 
 def test_four_steps_below_the_largest_number_is_an_ordinary_number() -> None:
-    """Only what lies within 4 u of the largest number may stand for what overflows: this one is four envelopes off."""
+    """Only a number within 4 u of the largest one may stand for overflow: this one is four envelopes off."""
     step = 2.0**104
     top = FORMATS["float32"].largest
     found = compare(np.array([top - 4 * step], np.float32), DD(np.array([top]), np.zeros(1)), np.array([step]))
@@ -157,7 +157,7 @@ def test_a_run_is_given_up_where_the_plain_call_fails_and_four_checks_raise() ->
 
 
 def test_what_is_cut_off_is_seen_beside_calls_that_raise() -> None:
-    """A function that raises on the violated case is cut off by what it returns on the others."""
+    """A function that raises on the violated case is recognised as cutting off by its results on the others."""
     made = VARIANT["ln-two-pass"].build()
 
     def cut(x, *arguments, **settings):
@@ -175,7 +175,7 @@ def test_what_is_cut_off_is_seen_beside_calls_that_raise() -> None:
 
 
 def test_a_declaration_that_helps_beside_another_alone_is_found() -> None:
-    """A excuses one violation, and with B the other, of which B alone says nothing: A and B are named."""
+    """A excuses one violation, and with B the other, for which B alone does nothing: A and B are named."""
 
     class Search(_Search):
         def _single(self) -> Any:
@@ -205,7 +205,7 @@ def test_dx_is_not_judged_where_gamma_r_is_beyond_the_format() -> None:
 
 
 def test_x_lies_beside_float32_numbers_where_no_part_is_handed_it() -> None:
-    """A part is to see the bits of x; and where float32 is handed over, x is what it is."""
+    """A part is to see the bits of x. Where float32 is passed, x stays as it is."""
     for name, dtype, conventions, beside in (
         ("ln-two-pass", "float64", {"float64": "float32"}, True),
         ("rs-plain", "float64", {"float64": "float32"}, False),
@@ -217,7 +217,7 @@ def test_x_lies_beside_float32_numbers_where_no_part_is_handed_it() -> None:
 
 
 def test_a_mode_is_itself() -> None:
-    """What was asked for, and nothing for both."""
+    """The mode is the one requested, and empty for both."""
     assert [checked_mode(mode) for mode in ("training", "inference", None)] == ["training", "inference", ""]
 
 
@@ -254,7 +254,7 @@ def test_two_cases_show_a_trait() -> None:
 
 
 def test_what_differs_is_found_among_repeated_gradients() -> None:
-    """A gradient that is the first one to the last bit is none; another is told beside the first."""
+    """A gradient equal to the first one to the last bit is not reported; another one is, next to the first."""
     first, other = np.array([1.0], np.float32), np.array([2.0], np.float32)
     subject: Any = SimpleNamespace(
         observe=lambda case: SimpleNamespace(gradients={"dx": first}),
@@ -311,7 +311,7 @@ def test_a_self_test_is_told_of_or_not(told: bool, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_check_runs_while_it_may_call_and_gradients_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not one that has made its calls on two cases, nor one of gradients where none are taken: either is enough."""
+    """It stops once it has made its calls on two cases, or if it needs gradients and none are taken."""
     monkeypatch.setattr("normspec.conformance.engine.engine.plain_call", lambda *_, **options: None)
     ran: list[str] = []
 

@@ -57,7 +57,7 @@ def test_quick_catches_what_begins_past_4096_or_less(operator: str) -> None:
 
 @of_every_operator
 def test_a_path_for_whole_vectors_is_taken(operator: str) -> None:
-    """A fault that shows at multiples of 64 alone is caught where it begins below the largest whole block."""
+    """A fault that shows only at multiples of 64 is caught if it begins below the largest whole block."""
     assert not [one for one in missed(operator, "quick", "float32", most=2048, step=64) if one.extent != "branches"]
 
 
@@ -74,7 +74,7 @@ def test_a_path_for_whole_vectors_of_some_sizes_is_taken(operator: str) -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 @of_every_operator
 def test_standard_catches_them_in_every_dtype(operator: str, seed: int, dtype: str) -> None:
-    """In every dtype, and whatever the seed."""
+    """In every dtype, and for any seed."""
     assert not missed(operator, "standard", dtype, seed)
     assert not missed(operator, "standard", dtype, seed, bands=True)
 
@@ -96,7 +96,7 @@ def table(operator: str, *, bands: bool) -> Iterator[str]:
             "".join(profile[0] for profile, sweep in sweeps.items() if caught(one, "float32", sweep))
         )
     for (extent, direction), found in counted.items():
-        # Of several faults of a place, what catches all of them.
+        # Of several faults of a place, the profiles that catch all of them.
         cells = {low: "".join(p for p in "qst" if all(p in one for one in ones)) for low, ones in found.items()}
         yield f"{operator:10} {extent:19} {direction:8} " + " ".join(f"{low}:{cell:3}" for low, cell in cells.items())
 
@@ -104,7 +104,7 @@ def table(operator: str, *, bands: bool) -> Iterator[str]:
 @pytest.mark.campaign
 @pytest.mark.parametrize("bands", [False, True], ids=["open", "bands"])
 def test_table(bands: bool) -> None:
-    """The table of what quick (q), standard (s) and thorough (t) catch has no row without thorough."""
+    """In the table of what quick (q), standard (s) and thorough (t) catch, every row has thorough."""
     lines = [line for operator in OPERATORS for line in table(operator, bands=bands)]
     print("", *lines, sep="\n")
     assert not [line for line in lines if not all("t" in cell for cell in line.split(":")[1:])]

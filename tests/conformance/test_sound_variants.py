@@ -26,7 +26,7 @@ EVERYWHERE = (
 
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_a_sound_variant_conforms_in_every_dtype(name: str) -> None:
-    """The report of a sound variant over the dtypes beside float32 conforms, and has a result in each."""
+    """The report of a sound variant over the dtypes other than float32 conforms, and has a result in each."""
     report = run(specimen(VARIANT[name]), dtypes=OTHERS)
     assert report.conforms, [(r.requirement, r.dtype, r.reason) for r in (*report.failures(), *report.errors())]
     assert {r.dtype for r in report.results} == set(OTHERS)

@@ -1,4 +1,4 @@
-"""What stands between a check and its verdict, in single steps: a comparison, a count, a case that is handed over."""
+"""The single steps between a check and its verdict: a comparison, a count, a case that is passed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_nothing_judged_is_no_violation() -> None:
 
 @pytest.mark.parametrize("dtype", FORMATS)
 def test_float32_stands_for_float64_alone(dtype: str) -> None:
-    """Who declares to compute float64 in float32 is put to float32 cases there, and to its own in the others."""
+    """A function declared to compute float64 in float32 gets float32 cases there, and each other dtype's own cases."""
     assert sound(dtype, float64="float32").format == ("float32" if dtype == "float64" else dtype)
     assert sound(dtype).format == dtype
     assert sound(dtype).narrow == (dtype in ("float16", "bfloat16"))
@@ -94,7 +94,7 @@ def test_every_finding_that_was_judged_is_counted() -> None:
         assert tally.tried == {ROW.description}
 
 
-#: Checks of gradients whose ids do not say so.
+#: Checks that use gradients though their ids do not say so.
 GRADIENTS_TOO = {
     "CM-P5",
     "CM-P6",
@@ -133,7 +133,7 @@ def test_truths_about_large_cases_are_not_kept(values: int, bulky: bool) -> None
 
 
 def test_an_extent_says_its_mode() -> None:
-    """Of batch_norm each is swept in training and in inference, under the name of its mode."""
+    """batch_norm's extents are swept in training and in inference, each under the name of its mode."""
     for extent in extents("batch_norm"):
         described = cast("dict[str, Any]", extent.case(9, 0))
         assert extent.name.endswith(", training") == described["training"]
@@ -142,7 +142,7 @@ def test_an_extent_says_its_mode() -> None:
 
 @pytest.mark.parametrize("last", [2.0, 3.0, 0.5])
 def test_a_call_that_differs_in_the_last_value_alone_is_made(last: float) -> None:
-    """Whoever looks at all but the last value of x, and returns what it returned before, is found out by that call."""
+    """A function that ignores the last value of x, and returns an earlier result, is exposed by that call."""
     case = ROW.replace(x=np.array([[1.0, 4.0, last]], np.float32), gamma=None, beta=None, g=np.ones((1, 3), np.float32))
     honest = VARIANT["ln-two-pass"].build().call
     seen: dict[bytes, Any] = {}
@@ -178,7 +178,7 @@ NOWHERE = [[0, 0, 0], [0, 0, 0], [0, 0, 0]]
     ],
 )
 def test_where_a_nan_may_show(operator: str, recipe: str, y: list, dx: list, surely: list) -> None:
-    """Of the parts that read nothing, dx of residual and mhc has no x; that of highway has its own."""
+    """If parts read nothing, dx of residual and mhc does not depend on x; that of highway does."""
     found = _poisoned(poisoned(operator, **({"recipe": recipe} if recipe else {})), np.nan)
     for mask, expected in ((found.y, y), (found.dx, dx), (found.surely, surely)):
         np.testing.assert_array_equal(np.broadcast_to(mask, (3, 3)), np.array(expected, bool))
@@ -203,7 +203,7 @@ def test_one_branch_is_not_permuted() -> None:
 
 
 def test_batch_norm_without_its_plain_form_is_the_dual_of_layer_norm_too() -> None:
-    """A function that must be handed gamma and beta is handed ones and zeros."""
+    """A function that requires gamma and beta gets ones and zeros."""
     made = VARIANT["bn-two-pass"].build()
 
     def with_parameters(x, gamma, beta, *arguments, **settings):
@@ -226,7 +226,7 @@ def test_the_self_test_has_a_seed_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_large_calls_are_repeated_in_one_dtype_of_one_binding() -> None:
-    """float32, or the first dtype asked for, of the first binding of an operator; elsewhere 64 times."""
+    """In float32, or the first dtype requested, for the first binding of an operator; elsewhere 64 times."""
     call = VARIANT["ln-two-pass"].build().call
     one = function("layer_norm", call)
     first, second = one.bindings[0], Binding("layer_norm", "second", call, {})
@@ -244,6 +244,6 @@ def test_large_calls_are_repeated_in_one_dtype_of_one_binding() -> None:
 
 
 def test_a_stream_without_a_description_starts_from_0() -> None:
-    """What a check needs beside a case that was made by hand is that of seed 0."""
+    """A case made by hand gets everything else that a check needs from seed 0."""
     own = Case(ROW.operator, ROW.inputs, ROW.settings, ROW.g)
     np.testing.assert_array_equal(own.random("a").integers(0, 99, 9), ROW.random("a").integers(0, 99, 9))

@@ -1,4 +1,4 @@
-"""What was measured of a platform holds for every function there, and for no other; the report says so."""
+"""A measured trait holds for every function on its platform, and for no other; the report says so."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SMALLEST = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "f
 
 
 class Flushing(NumpyBridge):
-    """NumPy, of which these formats are said to flush."""
+    """NumPy, with a trait that says that these formats are flushed."""
 
     def __init__(self, *formats: str) -> None:
         self.formats = formats
 
     def own_traits(self, device: str) -> tuple[Trait, ...]:
-        """What is measured."""
+        """The traits, as if measured."""
         return tuple(Trait(dtype, "subnormals", "flushed", EVIDENCE) for dtype in self.formats)
 
 
@@ -42,7 +42,7 @@ def flushed(value: Any) -> Any:
 
 
 def residual(*formats: str, conventions: Mapping[str, str] | None = None) -> Target:
-    """A residual connection that flushes what it returns, on a platform that flushes these formats."""
+    """A residual connection that flushes its result, on a platform that flushes these formats."""
 
     def call(x: Any, branch: Callable[..., Any], **roles: Any) -> Any:
         return flushed(made.call(x, branch, **roles))
@@ -60,14 +60,14 @@ def _first(operator: str) -> str:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_who_flushes_where_the_platform_keeps_is_accused(dtype: str) -> None:
-    """x + x of subnormal numbers is none of zero: a function that makes zeros of them violates the formula."""
+    """x + x of subnormal numbers is not zero: a function that returns zeros for them violates the formula."""
     report = run(residual(), dtypes=(dtype,), profile="standard", requirements={"RS-F1"})
     assert result(report, "RS-F1", dtype).verdict is Verdict.FAIL
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_what_was_measured_is_allowed(dtype: str) -> None:
-    """On a platform that flushes this dtype the same function conforms, and the report tells why."""
+    """On a platform that flushes this dtype the same function conforms, and the report says why."""
     report = run(residual(dtype), dtypes=(dtype,), profile="standard", requirements={"RS-F1"})
     found = result(report, "RS-F1", dtype)
     assert found.verdict is Verdict.DEVIATES
@@ -79,13 +79,13 @@ def test_what_was_measured_is_allowed(dtype: str) -> None:
 
 
 def test_a_trait_is_of_one_format() -> None:
-    """Where float32 alone is flushed, float16 keeps the subnormal numbers of its own that a function would lose."""
+    """If only float32 is flushed, float16 keeps its own subnormal numbers, which a function could lose."""
     report = run(residual("float32"), dtypes=("float16",), profile="standard", requirements={"RS-F1"})
     assert result(report, "RS-F1", "float16").verdict is Verdict.FAIL
 
 
 def test_a_declaration_is_held_to() -> None:
-    """Who declares subnormal numbers kept is held to that on a platform that flushes, and shows no trait."""
+    """A function that declares subnormal numbers kept must keep them on a platform that flushes, and shows no trait."""
     target = residual("float32", conventions={"subnormals": "kept"})
     report = run(target, profile="standard", requirements={"RS-F1"})
     assert result(report, "RS-F1").verdict is Verdict.FAIL
@@ -95,7 +95,7 @@ def test_a_declaration_is_held_to() -> None:
 
 
 def test_a_declaration_is_of_all_formats() -> None:
-    """Who declares them flushed may flush them in every format."""
+    """A function that declares them flushed may flush them in every format."""
     target = residual(conventions={"subnormals": "flushed"})
     report = run(target, dtypes=("float16",), profile="standard", requirements={"RS-F1"})
     assert result(report, "RS-F1", "float16").verdict is Verdict.DEVIATES

@@ -1,4 +1,4 @@
-"""What a declared function is handed in the place of a case's arrays, and what is read of what it returns."""
+"""The arguments that a declared function gets for a case's arrays, and how its results are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DTYPES = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_gains_are_moved_to_where_their_difference_from_one_is_exact(dtype) -> None:
-    """Every gain has an exact gamma - 1 afterwards, most are where they were, and none is negative zero."""
+    """Afterwards every gain has an exact gamma - 1, most are unchanged, and none is negative zero."""
     random = np.random.Generator(np.random.Philox(3))
     drawn = np.concatenate([random.normal(size=500), 64 * random.normal(size=500), [0.0, -0.0, 1.0, 2.0**-20]])
     gamma = drawn.astype(dtype)
@@ -37,13 +37,13 @@ def test_gains_are_moved_to_where_their_difference_from_one_is_exact(dtype) -> N
 
 
 def test_an_inexact_difference_is_unsupported() -> None:
-    """A gain whose difference from 1 has to be rounded is not handed over."""
+    """A gain whose difference from 1 has to be rounded is not passed."""
     with pytest.raises(Unsupported, match="not exact in float32"):
         Translation(gain=True).inputs({"x": np.ones(1), "gamma": np.array([2.0**-30], np.float32)})
 
 
 def test_a_library_holds_such_gains_and_promoted_cotangents() -> None:
-    """The cases of a subject have gains that can be handed over, and a cotangent of the dtype that y has."""
+    """The cases of a subject have gains that can be passed, and a cotangent with the dtype of y."""
     described = Description("layer_norm", 5, (("normal", 0), ("normal", 1)), gamma="small", mixed=True)
     gamma = Library("bfloat16", one_plus=True).case(described).inputs["gamma"]
     assert gamma is not None
@@ -55,7 +55,7 @@ def test_a_library_holds_such_gains_and_promoted_cotangents() -> None:
 
 
 def test_what_is_handed_over_in_float64_rounds_to_the_case() -> None:
-    """x lies beside the float32 numbers that it rounds to, zeros, infinities and subnormal numbers included."""
+    """x is next to float32 numbers that it rounds to, including zeros, infinities and subnormal numbers."""
     x = np.array([1.0, -1.0, 3.7, 2.0**-149, 1e-40, np.finfo(np.float32).max, np.inf, 0.0, np.nan], np.float32)
     handed = Translation(wide=True, beside=True).inputs({"x": x})["x"]
     assert handed is not None and handed.dtype == np.float64
@@ -68,7 +68,7 @@ def test_what_is_handed_over_in_float64_rounds_to_the_case() -> None:
 
 
 def test_float32_in_place_of_float64_is_a_wrong_dtype() -> None:
-    """What computes float64 in float32 has to return float64 all the same."""
+    """A function that computes float64 in float32 still has to return float64."""
     with pytest.raises(BadOutput, match="y has dtype float32 in place of float64"):
         Translation(wide=True).results({"y": np.ones(2, np.float32)})
 
@@ -104,7 +104,7 @@ def test_a_declaration_about_float64_is_about_float64_alone() -> None:
 
 
 def test_y_that_is_not_promoted_as_declared_is_a_violation() -> None:
-    """Who declares promoted and returns x's dtype has declared what is untrue."""
+    """A function that declares promotion and returns x's dtype has declared something untrue."""
     made = VARIANT["ln-two-pass" if "ln-two-pass" in VARIANT else "ln-plain"].build()
     target = function("layer_norm", made.call, vjp=made.vjp)
     report = run(target, dtypes=("float16",), requirements={"CM-D2"}, conventions={"mixed_dtypes": "promoted"})
@@ -125,7 +125,7 @@ def test_a_promoted_y_is_held_to_float32() -> None:
 
 
 def test_a_recorded_call_is_found_again() -> None:
-    """What a part was handed and returned is read now from the call that the translated one stands for."""
+    """A part's arguments and results are now read from the original of the translated call."""
 
     class Call:
         def __init__(self, role: str, handed: list[Any], returned: Any) -> None:

@@ -23,7 +23,7 @@ PART = 2.0**-29
 
 
 class DoubleDouble(Truth):
-    """The truth worked out in double-double, whatever the data."""
+    """The truth computed in double-double for any data."""
 
     @property
     def _narrower(self) -> bool:

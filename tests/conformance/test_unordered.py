@@ -32,7 +32,7 @@ def law(operator: str, seed: int, repeat: int) -> Case:
 
 
 def violated(subject: Subject, case: Case) -> dict[str, str]:
-    """What the laws find."""
+    """The violations that the laws find."""
     found = {}
     for check in checks_of(subject.operator):
         if check.requirement.startswith(("LN-", "BN-")) and check.when(case):
@@ -66,7 +66,7 @@ def test_one_case_says_nothing_about_the_next(operator: str) -> None:
 
 
 def test_an_order_that_varies_excuses_no_other_difference() -> None:
-    """Where bits do not repeat, the two sides still lie within the sum of their envelopes, or a law is violated."""
+    """If bits do not repeat, the two sides still lie within the sum of their envelopes, or a law is violated."""
     variant = VARIANT["ln-unordered-above-60"]
     built = variant.build()
 

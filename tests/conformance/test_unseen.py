@@ -1,4 +1,4 @@
-"""Mistakes that the library does not have: no name is given to them, and what is printed is what was found."""
+"""Mistakes that the library lacks: they get no name, and the output describes the findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from normspec.conformance.diagnosis.patterns.numbers import Interval, simplest, 
 from .unseen import UNSEEN
 from .unseen.table import kept, printed, row
 
-#: Of several kinds and operators; the tests marked `campaign` have all of them.
+#: Mistakes of several kinds and operators; the tests marked `campaign` use all of them.
 SAMPLE = (
     "half-eps",
     "unbiased-and-eps-outside",
@@ -36,14 +36,14 @@ def _told_as_kept(name: str) -> None:
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_what_the_library_lacks_is_described(name):
-    """A mistake without a name is described as the table has it."""
+    """A mistake without a name has the table's description."""
     _told_as_kept(name)
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", UNSEEN)
 def test_the_table_is_up_to_date(name):
-    """Every mistake is described as the table has it, and none is given a name."""
+    """Every mistake has the table's description, and none gets a name."""
     _told_as_kept(name)
 
 
@@ -70,12 +70,12 @@ def test_every_mistake_is_in_the_table():
     ],
 )
 def test_the_plainest_number_is_told(low, high, words):
-    """Of all numbers that the values allow, the one that a reader would have written is printed."""
+    """Of all numbers that the values allow, the one that a person would have written is printed."""
     assert written(simplest(Interval(low, high))) == words
 
 
 def test_no_number_is_told_that_is_not_known():
-    """Bounds that exclude one another leave no number, and wide ones leave none that is known."""
+    """Contradictory bounds leave no number, and wide ones none that is certain."""
     assert Interval().within(np.array([1.0, 3.0]), np.array([2.0, 4.0])).empty
     assert not Interval(0.5, 2.0).known(1.0)
     assert Interval(1.99, 2.01).known(1.0)

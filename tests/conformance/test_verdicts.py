@@ -1,4 +1,4 @@
-"""What a function that misbehaves gets: the requirement that it violates, and no more than it deserves."""
+"""Functions that misbehave violate the requirement concerned, and no other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ of_every_operator = pytest.mark.parametrize("operator", NORMALISATIONS)
 
 
 def misbehaving(operator: str, change: Callable[[np.ndarray], Any]) -> Any:
-    """A function whose y is changed, and whose gradients are right."""
+    """A function with a changed y and right gradients."""
 
     def changed(call: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
         returned = call(*arguments, **settings)
@@ -94,7 +94,7 @@ def test_a_function_that_returns_a_list(operator: str) -> None:
 
 
 def test_a_batch_norm_that_returns_y_alone() -> None:
-    """It violates CM-T1: the new running statistics are part of what is promised."""
+    """It violates CM-T1: the new running statistics are among the promised results."""
     alone = variant_function("bn-two-pass", lambda call, *arguments, **settings: call(*arguments, **settings)[0])
     blames_the_call_alone(run(alone), "CM-T1")
 
@@ -146,7 +146,7 @@ def test_a_function_that_raises_in_one_dtype_alone(operator: str) -> None:
 
 @of_every_operator
 def test_a_dtype_alone_that_it_refuses_is_not_checked(operator: str) -> None:
-    """Where the only dtype asked for is refused and another works, nothing was checked: exit status 2."""
+    """If it refuses the only dtype requested, and another works, nothing was checked: exit status 2."""
 
     def refuse(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
         if x.dtype == np.float16:
@@ -169,7 +169,7 @@ def test_a_target_that_takes_none_of_the_cases() -> None:
 
 
 def test_a_layer_norm_that_takes_none_of_the_cases() -> None:
-    """A binding is never called with what it does not accept, not for its derivatives either."""
+    """A binding is never called with what it does not accept, not even for its derivatives."""
     target = specimen(VARIANT["ln-two-pass"])
     refusing = dataclasses.replace(target.bindings[0], accepts=lambda shape, settings: "it takes nothing")
     report = run(dataclasses.replace(target, bindings=(refusing,)))

@@ -1,16 +1,16 @@
 """
 The blocks of README and docs/ as a reader meets them, and how they are run.
 
-A block is fenced, or indented by four spaces. In a `console` block, and in any other in which one stands, a line that
-begins with `$ ` is a command, and what follows it is what it prints; a line `...` stands for any lines that are left
-out. Python blocks are run, toml and json blocks are read. What else a test has to know stands in comments above the
-block, which a reader of the rendered page does not see:
+A block is fenced, or indented by four spaces. In a `console` block, and in any other that contains one, a line that
+begins with `$ ` is a command, followed by its output; a line `...` stands for any omitted lines. Python blocks are run,
+toml and json blocks are read. Anything else that a test has to know is in comments above the block, which a reader of
+the rendered page does not see:
 
     <!-- file: mine.py -->                 it is a file for the commands of its page; README's are there on every page
     <!-- run with: --profile quick -->     options that make `normspec` commands shorter for the test
     <!-- not run: it needs a GPU -->       it is not run, and why
 
-Which frameworks a block needs is read off its targets and imports: it runs in the environment that is about them.
+The frameworks that a block needs are derived from its targets and imports: it runs in the environment for them.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class Block:
     page: str
     #: The number of its first line.
     line: int
-    #: What stands behind the fence; "" of an indented block.
+    #: The word after the fence; "" of an indented block.
     language: str
     text: str
-    #: What the comments above it say: "file", "run with", "not run".
+    #: The contents of the comments above it: "file", "run with", "not run".
     notes: dict[str, str]
 
     @property
@@ -127,12 +127,12 @@ def needs(block: Block) -> set[str]:
 
 
 def _bare(command: str) -> str:
-    """A command without the remark beside it."""
+    """A command without the remark next to it."""
     return re.sub(r"\s+# .*", "", command)
 
 
 def home(block: Block) -> str | None:
-    """The folder of tests that runs it; None where no environment has what it needs."""
+    """The folder of tests that runs it; None if no environment has what it needs."""
     return next((name for name, has in HOMES.items() if needs(block) <= has), None)
 
 
@@ -185,7 +185,7 @@ def _run(block: Block, folder: Path) -> None:
         assert done.returncode == 0, f"{place}: {done.stdout}{done.stderr}"
 
 
-#: What reads a configuration, and complains of a key or a value that it cannot have.
+#: A program that reads a configuration, and rejects unknown keys and impossible values.
 READ = "from normspec.conformance.requests.configuration import configuration; configuration('read.toml')"
 
 
@@ -203,7 +203,7 @@ def _run_command(command: str, printed: list[str], shorter: str, folder: Path, p
     line = _bare(command) + (f" {shorter}" if shorter and command.startswith("normspec ") else "")
     done = shell(line, folder)
     told = f"{place}: {line}\n{done.stdout}{done.stderr}"
-    # 1 says that something does not conform. Anything else is a command that did not do what the page says.
+    # 1 means that something does not conform. With any other status the command did not do what the page says.
     assert done.returncode == 0 or (done.returncode == 1 and "normspec" in line) or printed, told
     while printed and not printed[-1].strip():
         printed = printed[:-1]
@@ -212,7 +212,7 @@ def _run_command(command: str, printed: list[str], shorter: str, folder: Path, p
 
 
 def shown(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """The lines that a reader sees: what is printed, and what the command complains of."""
+    """The lines that a reader sees: the output and the command's error messages."""
     return [*done.stdout.splitlines(), *(line for line in done.stderr.splitlines() if line.startswith("normspec: "))]
 
 
@@ -249,7 +249,7 @@ def differs(page: list[str], printed: list[str]) -> str:
 
 
 def _find(wanted: list[str], got: list[str], position: int, *, begins: bool, ends: bool) -> int | None:
-    """Where these lines stand together at or after a position: at the beginning, at the end, or anywhere."""
+    """The position at or after which these lines stand together: at the beginning, at the end, or anywhere."""
     while got and not got[-1]:
         got = got[:-1]
     places = range(position, len(got) - len(wanted) + 1)

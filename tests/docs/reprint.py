@@ -1,8 +1,8 @@
 """
-Print anew what pages show of a report: `python tests/docs/reprint.py README.md docs/examples.md`.
+Update the report output on pages: `python tests/docs/reprint.py README.md docs/examples.md`.
 
-Each paragraph of a printed block is replaced by the paragraph of today's output that begins as it does. What has no
-such paragraph stays, and the tests name it.
+Each paragraph of a printed block is replaced by the paragraph of today's output with the same beginning. A paragraph
+without a counterpart stays, and the tests name it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 
 from blocks import CHECKOUT, Block, blocks, differs, prepare, shell, shown
 
-#: Of so many characters is it told that two paragraphs are the same one.
+#: The number of first characters by which two paragraphs count as the same.
 BEGINNING = 12
 
 
 def renewed(page: list[str], printed: list[str]) -> list[str]:
-    """The lines of the page with the paragraphs of what is printed now."""
+    """The lines of the page with the paragraphs of the current output."""
     now = re.split(r"\n\s*\n", "\n".join(line.rstrip() for line in printed).strip("\n"))
     lines = []
     for part in re.split(r"^(\.\.\.)$", "\n".join(page), flags=re.M):
@@ -35,7 +35,7 @@ def renewed(page: list[str], printed: list[str]) -> list[str]:
 
 
 def reprint(block: Block, folder: Path) -> str:
-    """The text of a block with what its commands print now."""
+    """The text of a block with the current output of its commands."""
     lines = []
     for command, printed in block.commands:
         lines.append(f"$ {command}")
@@ -48,7 +48,7 @@ def reprint(block: Block, folder: Path) -> str:
 
 
 def main(pages: list[str]) -> None:
-    """Write each page anew."""
+    """Rewrite each page."""
     for page in pages:
         with tempfile.TemporaryDirectory() as folder:
             prepare(page, Path(folder))

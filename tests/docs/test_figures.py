@@ -21,7 +21,7 @@ def number(pattern: str, text: str) -> int:
 
 
 def test_the_readme_says_how_many_faults_there_are_and_how_many_have_a_source():
-    """Of those that somebody made in public there is a link; the others are mistakes that are easily made."""
+    """Faults that somebody made in public have a link; the others are mistakes that are easily made."""
     faults = registered()
     assert number(r"library of ([\d,]+) mistakes", README) == len(faults)
     assert number(r"mistakes, ([\d,]+) of them with a link", README) == sum(bool(fault.sources) for fault in faults)

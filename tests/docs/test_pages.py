@@ -1,4 +1,4 @@
-"""The blocks of README and docs/: what is shown runs, and prints what stands there."""
+"""The blocks of README and docs/: every shown command runs, and prints what the page shows."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .blocks import CHECKOUT, HOMES, PAGES, Block, blocks, differs, home, needs,
 ALL = [block for page in PAGES for block in blocks(page)]
 
 
-@pytest.mark.exhaustive  # what a page shows does not depend on the Python version
+@pytest.mark.exhaustive  # a page's output does not depend on the Python version
 @pytest.mark.parametrize("page", pages_of(""))
 def test_what_a_page_shows_runs(page, tmp_path):
-    """The blocks that need NumPy alone, in their order; the other folders run those that need a framework."""
+    """The blocks that need only NumPy, in order; the other folders run those that need a framework."""
     run_page(page, "", tmp_path)
 
 
 def test_every_block_runs_somewhere_or_says_why_not():
-    """A block that is not run has its reason; any other has an environment with what it needs, and tests there."""
+    """A block that is not run has its reason; any other has an environment with all it needs, and tests there."""
     for block in ALL:
         place = f"{block.page}, line {block.line}"
         if "not run" in block.notes:
@@ -31,7 +31,7 @@ def test_every_block_runs_somewhere_or_says_why_not():
 
 
 def test_every_command_is_marked_as_one():
-    """In a block each line that is a command begins with `$ `, or the test would take it for something else."""
+    """In a block each command line begins with `$ `; otherwise the test would take it for output."""
     for block in ALL:
         if block.language not in ("c", "python", "toml", "json", "yaml"):
             bare = [line for line in block.text.splitlines() if re.match(r"(normspec|python|pip|tox) ", line)]
@@ -48,7 +48,7 @@ def test_every_comment_for_the_tests_is_understood():
 
 
 def test_every_link_of_a_page_leads_somewhere():
-    """Each relative link names a file, and what stands behind # is a heading of it or an anchor on it."""
+    """Each relative link names a file, and the text after # is a heading of it or an anchor in it."""
     for page in PAGES:
         text = (CHECKOUT / page).read_text(encoding="utf-8")
         for file, anchor in re.findall(
@@ -90,7 +90,7 @@ def test_the_picture_is_of_the_command_that_draws_it():
 
 
 def test_homes_are_folders():
-    """Each home of blocks is a folder with tests, but for this one."""
+    """Each home of blocks is a folder with tests, except this one."""
     assert all((CHECKOUT / "tests" / "docs" / name / "test_pages.py").exists() for name in HOMES)
 
 
@@ -114,12 +114,12 @@ def test_homes_are_folders():
     ],
 )
 def test_lines_left_out_and_what_differs_from_run_to_run_are_no_difference(page, printed, same):
-    """`...` stands for any lines; times, versions and numbers of cases are anybody's."""
+    """`...` stands for any lines; times, versions and numbers of cases may differ."""
     assert (differs(page.splitlines(), printed.splitlines()) == "") is same
 
 
 def test_a_block_is_read_with_its_comments():
-    """A fenced and an indented block, the command that goes on, and what a block needs."""
+    """A fenced and an indented block, a command over several lines, and the needs of a block."""
     block = Block(
         "README.md", 1, "console", "$ normspec check torch \\\n>   --op layer_norm\n...\nCONFORMS\n$ ls\n", {}
     )

@@ -83,7 +83,7 @@ def test_the_schema_names_the_fields_of_the_page():
 
 
 def test_the_fields_of_known_violations_are_named():
-    """`known` holds objects whose fields stand beside it."""
+    """`known` holds objects; their fields are listed next to it."""
     (line,) = (
         one
         for one in (CHECKOUT / "docs" / "report.md").read_text(encoding="utf-8").splitlines()
@@ -93,7 +93,7 @@ def test_the_fields_of_known_violations_are_named():
 
 
 def test_the_verdicts_that_the_page_names_are_all():
-    """The verdicts are the words of the report, and each stands on the page."""
+    """The verdicts on the page are all the words of the report."""
     (line,) = (
         one
         for one in (CHECKOUT / "docs" / "report.md").read_text(encoding="utf-8").splitlines()

@@ -12,7 +12,7 @@ NAMED = re.findall(
 
 
 def test_every_page_stands_in_the_navigation_once():
-    """`tox -e docs` builds what the navigation names, and nothing else."""
+    """`tox -e docs` builds the pages that the navigation names, and nothing else."""
     pages = [
         file.relative_to(CHECKOUT).as_posix() for room in ("docs", "spec") for file in CHECKOUT.glob(f"{room}/**/*.md")
     ]

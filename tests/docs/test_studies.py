@@ -1,4 +1,4 @@
-"""docs/studies: each study has a page with its figure, and what stands there follows from the numbers beside it."""
+"""docs/studies: each study has a page with its figure, and the page's text follows from the numbers next to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDER = CHECKOUT / "docs" / "studies"
 
 @pytest.fixture(scope="module")
 def figures() -> ModuleType:
-    """docs/figures.py, which writes what the pages show."""
+    """docs/figures.py, which writes the contents of the pages."""
     found = importlib.util.spec_from_file_location("figures", CHECKOUT / "docs" / "figures.py")
     assert found is not None and found.loader is not None
     module = importlib.util.module_from_spec(found)
@@ -34,7 +34,7 @@ def numbers_of(name: str) -> dict:
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_page_shows_what_the_command_prints_of_its_numbers(name, figures):
-    """The block on the page is what the numbers beside it give, and the figure is there, and small."""
+    """The numbers give the block on the page; the figure exists, and is small."""
     page = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
     assert f"```text\n{figures.printed(numbers_of(name))}```\n" in page
     assert f"]({name}.svg)" in page
@@ -66,7 +66,7 @@ def test_the_index_lists_each_study_with_its_claim_and_verdict():
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_numbers_of_a_page_are_those_of_the_study(name, figures):
-    """Run again in full, each fact's median is what the page shows of it."""
+    """Run again in full, each fact has the median that the page shows."""
     facts = figures.outcome_of(STUDIES[name]).findings.facts
     shown = {one["name"]: one["median"] for one in numbers_of(name)["facts"]}
     assert {fact.name: f"{fact.median:.3g}" for fact in facts} == {k: f"{v:.3g}" for k, v in shown.items()}

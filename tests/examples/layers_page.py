@@ -16,7 +16,7 @@ from normspec.conformance.command_line.root import main
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "layers.md"
 
-#: A row of a table whose last cells are a command and, maybe, what it violates.
+#: A row of a table whose last cells are a command and, perhaps, its violations.
 _ROW = re.compile(r"^\|[^|]*\| `normspec (check [^`]+)` \|(?: (conforms|violates ([^|]+)) \|)?$", re.M)
 
 
@@ -59,7 +59,7 @@ def cases(wanted: Callable[[Row], bool]) -> list[Any]:
 
 
 def check(row: Row, checkout: Path, folder: Path, monkeypatch) -> None:
-    """Run the command of a row, and hold it to the verdict that stands there."""
+    """Run the command of a row, and compare the result with the row's verdict."""
     monkeypatch.chdir(checkout)
     file = folder / "report.json"
     status = main([*row.command, "--profile", "quick", "--dtype", "float32", "--json", str(file)])

@@ -18,19 +18,19 @@ from normspec.spec import requirements
 
 FOLDER = Path(__file__).parent.parent.parent / "examples"
 
-#: Enough to tell, in seconds: a fault shows in one dtype, and what is sound has to be so where it is tightest as well.
+#: Options for a verdict in seconds: a fault shows in one dtype; a sound file also runs in the tightest one.
 QUICK = {
     1: ("--profile", "quick", "--dtype", "bfloat16"),
     0: ("--profile", "quick", "--dtype", "bfloat16", "--dtype", "float32"),
 }
 
-#: How each exit status is spelled in a header.
+#: The spelling of each exit status in a header.
 VERDICTS = {"conforms (exit status 0)": 0, "does not conform (exit status 1)": 1}
 
 
 @attrs.frozen
 class Stated:
-    """What a header says of one command: a block of `Key: value` lines, the first of them `Check:`."""
+    """A header's statement about one command: a block of `Key: value` lines, the first of them `Check:`."""
 
     command: tuple[str, ...]
     status: int
@@ -77,7 +77,7 @@ def cases() -> list:
     """One case for each block of each file."""
     found = []
     for file in sorted(FOLDER.glob("*.py")):
-        # What NumPy computes does not depend on the Python version.
+        # NumPy's results do not depend on the Python version.
         marks = [pytest.mark.torch if needs_torch(file) else pytest.mark.exhaustive]
         found += [pytest.param(one, id=" ".join(one.command[1:]), marks=marks) for one in stated(file)]
     return found
@@ -85,7 +85,7 @@ def cases() -> list:
 
 @pytest.mark.parametrize("expected", cases())
 def test_an_example_gets_the_verdict_that_it_states(expected, checkout, tmp_path, monkeypatch):
-    """The exit status, the violated requirements, what is unsupported, and the conventions are as stated."""
+    """The exit status, the violated requirements, the unsupported ones, and the conventions are as stated."""
     monkeypatch.chdir(checkout)
     if "from transformers" in (checkout / expected.command[1].partition(":")[0]).read_text(encoding="utf-8"):
         pytest.importorskip("transformers", reason="the example wraps layers of transformers")
@@ -109,7 +109,7 @@ def test_an_example_gets_the_verdict_that_it_states(expected, checkout, tmp_path
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.py")), ids=lambda file: file.name)
 def test_a_header_is_complete_and_true_to_the_file(file):
-    """It names functions of its own file, requirements that exist, and what a failure or a pass needs."""
+    """It names functions of its own file, existing requirements, and everything that a failure or a pass needs."""
     blocks = stated(file)
     tree = ast.parse(file.read_text(encoding="utf-8"))
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -125,7 +125,7 @@ def test_a_header_is_complete_and_true_to_the_file(file):
 
 
 def test_a_header_works_as_it_is_typed(checkout):
-    """The command of a file that needs NumPy alone, in a process of its own, as a reader runs it."""
+    """The command of a file that needs only NumPy, in its own process, as a reader runs it."""
     (expected,) = stated(checkout / "examples" / "layer_norm_without_eps.py")
     command = [sys.executable, "-m", "normspec", *expected.command, *QUICK[expected.status]]
     done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Every command of docs/layers.md gives the verdict that stands beside it: those for NumPy and PyTorch."""
+"""Every command of docs/layers.md for NumPy and PyTorch gives the verdict next to it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from .layers_page import cases, check, rows
 
-#: The targets that live in folders of tests of their own.
+#: Targets with test folders of their own.
 _ELSEWHERE = ("keras", "flax", "equinox")
 
 
@@ -17,7 +17,7 @@ def needs_nothing(name):
 
 @pytest.mark.parametrize("row", cases(lambda row: needs_nothing(row.name)))
 def test_a_function_that_lacks_arguments_gets_its_verdict(row, checkout, tmp_path, monkeypatch):
-    """What is declared of it in one line is enough."""
+    """A declaration of one line is enough."""
     check(row, checkout, tmp_path, monkeypatch)
 
 
@@ -26,7 +26,7 @@ def test_a_function_that_lacks_arguments_gets_its_verdict(row, checkout, tmp_pat
     "row", cases(lambda row: not needs_nothing(row.name) and not any(word in row.name for word in _ELSEWHERE))
 )
 def test_a_layer_of_torch_gets_its_verdict(row, checkout, tmp_path, monkeypatch):
-    """The layers of PyTorch and transformers, and those of one's own on it."""
+    """The layers of PyTorch and transformers, and the user's own layers on PyTorch."""
     if "of_transformers" in row.name or "models.py" in row.name:
         pytest.importorskip("transformers", reason="the file imports models of transformers")
     check(row, checkout, tmp_path, monkeypatch)

@@ -65,16 +65,16 @@ def variables(**given: str) -> dict[str, str]:
 
 
 def test_the_repository_has_five_files(repository):
-    """As many as its README says, beside itself."""
+    """The number is the one in its README, which is not counted."""
     found = {file.relative_to(repository).as_posix() for file in repository.rglob("*") if file.is_file()}
     assert found == FILES
     readme = (repository / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `(.*?)` \|", readme, re.M)) == FILES - {"README.md"}
 
 
-@pytest.mark.exhaustive  # what it shows does not depend on the Python version
+@pytest.mark.exhaustive  # the result does not depend on the Python version
 def test_its_test_passes_and_fails_where_the_kernel_is_broken(repository):
-    """A test for each requirement; what is expected is an xfail; a planted regression fails, with cause and line."""
+    """Each requirement has a test; an expected failure is an xfail; a planted regression fails, with cause and line."""
     command = shlex.join([sys.executable, "-m", "pytest", *PLUGIN, "-p", "no:cacheprovider", "-q", "-rx"])
     done = shell(f"{command} -k float32", repository)
     assert done.returncode == 0, done.stdout
@@ -83,7 +83,7 @@ def test_its_test_passes_and_fails_where_the_kernel_is_broken(repository):
     done = shell(f"{command} -k 'float32 and LN-F3' --normspec kernel.py:layer_norm", repository)
     assert done.returncode == 1
     for text in ("Cause: Divides by sqrt(var) + eps.", f"\nkernel.py:{line}: violates LN-F3\n"):
-        assert done.stdout.count(text) == 2  # in the test of the file, and in the one that is asked for
+        assert done.stdout.count(text) == 2  # in the test of the file, and in the requested one
 
 
 def _break(repository: Path) -> int:
@@ -100,7 +100,7 @@ def _break(repository: Path) -> int:
 
 
 def test_the_action_checks_what_is_configured_and_a_regression_is_annotated_and_found_by_diff(repository):
-    """The same regression is found in the annotations, in the summary and by diff, each with the line."""
+    """The same regression is in the annotations, in the summary and in the diff, each with the line."""
     summary = repository / "summary.md"
     sound = shell(step("Check")["run"], repository, **variables(report="old.json"), GITHUB_STEP_SUMMARY=str(summary))
     assert sound.returncode == 0, sound.stderr
@@ -119,7 +119,7 @@ def test_the_action_checks_what_is_configured_and_a_regression_is_annotated_and_
 
 
 def test_the_action_takes_no_code_from_its_inputs(repository):
-    """What a caller writes is split into words, and never run."""
+    """A caller's text is split into words, and never run."""
     scripts = [one["run"] for one in read("action.yml")["runs"]["steps"] if "run" in one]
     assert not any("${{" in script for script in scripts)
     given = variables(targets="$(touch made) ; touch made", report="r.json")
@@ -128,7 +128,7 @@ def test_the_action_takes_no_code_from_its_inputs(repository):
 
 
 def test_every_input_of_the_action_is_used_and_said_what_for():
-    """No input comes to nothing, and each has its sentence."""
+    """Every input has an effect, and a sentence that describes it."""
     action = read("action.yml")
     used = set(re.findall(r"inputs\.(\w+)", (CHECKOUT / "action.yml").read_text(encoding="utf-8")))
     assert set(action["inputs"]) == used
@@ -138,7 +138,7 @@ def test_every_input_of_the_action_is_used_and_said_what_for():
 
 
 def test_the_workflow_is_one_and_uses_the_action_of_this_repository(repository):
-    """Each step uses an action or runs a command, and the action is the one beside the package."""
+    """Each step uses an action or runs a command; the action is the one in the package's repository."""
     workflow = yaml.safe_load((repository / ".github/workflows/check.yml").read_text(encoding="utf-8"))
     (job,) = workflow["jobs"].values()
     assert all(("uses" in one) != ("run" in one) for one in job["steps"])
@@ -146,7 +146,7 @@ def test_the_workflow_is_one_and_uses_the_action_of_this_repository(repository):
     assert True in workflow  # `on`, which YAML 1.1 reads as true
 
 
-@pytest.mark.exhaustive  # what it shows does not depend on the Python version
+@pytest.mark.exhaustive  # the result does not depend on the Python version
 def test_the_hook_checks_what_is_configured(repository):
     """Its command runs without a file name, and fails where the kernel is broken."""
     (hook,) = read(".pre-commit-hooks.yaml")

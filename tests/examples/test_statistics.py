@@ -1,4 +1,4 @@
-"""The hook of examples/layer_norm_statistics.py tells what was normalised, and changes nothing."""
+"""The hook of examples/layer_norm_statistics.py reports what was normalised, and changes nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def example() -> ModuleType:
 
 
 def test_the_report_tells_the_moments_and_the_groups_below_eps(example):
-    """Of groups (1, 3) and (4, 4): means 2 and 4, variances 1 and 0, and eps outweighs the second."""
+    """For groups (1, 3) and (4, 4): means 2 and 4, variances 1 and 0, and eps outweighs the second variance."""
     import torch
 
     seen = example.Statistics()

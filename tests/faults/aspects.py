@@ -27,7 +27,7 @@ ASPECTS = tuple(f"F{number}" for number in range(2, 9))
 
 
 def aspects_of(operator: str) -> tuple[str, ...]:
-    """The ids of an operator's aspects, F2 to F8; without a mean none is large."""
+    """The ids of an operator's aspects, F2 to F8; without a mean, the aspect of a large mean is missing."""
     ids = tuple(f"{PREFIX[operator]}-{aspect}" for aspect in ASPECTS)
     return ids if OPERATORS[operator].centred else ids[:-1]
 
@@ -67,7 +67,7 @@ def verdicts(
 
 
 def failed(specimen: Fault | Sound, dtype: str, seed: int) -> set[str]:
-    """Those of F1 to F8 that a specimen fails, or on which it raises."""
+    """The requirements of F1 to F8 that a specimen fails, or on which it raises."""
     found = verdicts(specimen, dtype, seed)
     return {requirement for requirement, verdict in found.items() if verdict.is_violation or verdict is Verdict.ERROR}
 

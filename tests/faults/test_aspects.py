@@ -1,4 +1,4 @@
-"""Each aspect of the formula is judged by itself: a fault fails its own aspect and the formula, and no other."""
+"""Each aspect of the formula is judged separately: a fault fails its own aspect and the formula, and no other."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ OF_THE_WHOLE = [
 ]
 VARIANTS = [sound for sound in (*SOUND, *DECLARED) if sound.operator in OPERATORS]
 
-#: What a fault of the whole formula fails beside it, and why. (Those of kind "dtype" lose digits, which any may show.)
+#: Aspects that a fault of the whole formula fails, and why. (Kind "dtype" loses digits, which may show anywhere.)
 BESIDE = {
-    "divides-by-reciprocal-root": {"F3", "F4"},  # what y is divided by falls as var + eps grows, by another amount
+    "divides-by-reciprocal-root": {"F3", "F4"},  # the divisor of y falls as var + eps grows, by another amount
     "reciprocal-root-twelve-bits": {"F3", "F4"},  # the root has fewer digits than var + eps needs
     "reciprocal-root-single-precision": {"F3", "F4"},  # likewise
     "halves-merged-as-moments": {"F2"},  # (x, x) has other halves than x
-    "one-pass-up-to-a-hundred": {"F8"},  # what it loses, it loses under a mean
+    "one-pass-up-to-a-hundred": {"F8"},  # it loses digits only under a mean
     "result-clipped-at-65504": {"F5"},  # a case of the affine map has results beyond that
 }
-#: What a fault of an aspect fails beside that and the formula, and why.
+#: What a fault of an aspect fails besides that aspect and the formula, and why.
 BOTH = {
-    # What is scaled is eps too.
+    # eps is scaled too.
     "rm-scaled-by-root-of-n-inverted": {"F4"},
     # Cases of eps have a gamma of another size than the calls before them.
     "rm-stale-gamma": {"F4"},
@@ -51,7 +51,7 @@ Specimen = TypeVar("Specimen", Fault, Sound)
 
 
 def expected(fault: Fault) -> set[str]:
-    """What a fault of an aspect fails: the aspect and the formula, but for what is named with its reason."""
+    """What a fault of an aspect must fail: the aspect, the formula, and the exceptions named with their reasons."""
     prefix = PREFIX[fault.operator]
     return {f"{prefix}-F1", fault.requirement} | {f"{prefix}-{other}" for other in BOTH.get(fault.name, ())}
 
@@ -77,7 +77,7 @@ def test_a_fault_fails_its_aspect_and_the_formula_alone(fault: Fault):
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", OF_THE_WHOLE, ids=lambda fault: fault.name)
 def test_a_fault_of_the_whole_formula_fails_no_aspect(fault: Fault):
-    """Of F1 to F8 it fails F1 alone, but for what is named with its reason."""
+    """Of F1 to F8 it fails only F1, apart from the exceptions named with their reasons."""
     allowed = BESIDE.get(fault.name.partition("-")[2], set())
     found = {requirement.partition("-")[2] for requirement in failed(fault, shown_in(fault), 0)}
     assert {"F1"} <= found <= {"F1"} | allowed
@@ -93,7 +93,7 @@ def test_every_aspect_of_a_sound_function_passes_in_every_dtype(operator: str, d
 
 
 def on_every_seed(specimens: Sequence[Specimen], dtype: str) -> Iterator[tuple[int, Specimen, set[str]]]:
-    """What each specimen fails of F1 to F8, seed by seed."""
+    """The requirements of F1 to F8 that each specimen fails, seed by seed."""
     for seed in SEEDS:
         forget()
         for specimen in specimens:

@@ -14,7 +14,7 @@ from normspec.spec.operators import OPERATORS
 
 from .aspects import forget, verdicts
 
-#: The kinds of faults of derivatives, and whether the gradients are left alone too.
+#: The kinds of faults of derivatives, and whether gradients are right too.
 KINDS = {"gradient": False, "tangent": True, "second-order": True}
 
 
@@ -36,7 +36,7 @@ def left_alone(fault: Fault) -> Iterator[Check]:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.kind in KINDS], ids=lambda fault: fault.name)
 def test_a_fault_of_derivatives_leaves_the_rest_alone(fault: Fault) -> None:
-    """Faulty gradients stand over correct values, faulty tangents and second orders over correct gradients too."""
+    """Faulty gradients come with correct values; faulty tangents and second orders with correct gradients too."""
     checks = tuple(left_alone(fault))
     found = verdicts(fault, "float32" if "float32" in fault.dtypes else fault.dtypes[0], 0, checks)
     assert set(found.values()) <= {Verdict.PASS, Verdict.NOT_EXERCISED}

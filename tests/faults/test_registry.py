@@ -41,14 +41,14 @@ def test_a_fault_of_a_shared_step_is_entered_for_every_normalisation() -> None:
 
 
 def test_a_fault_is_not_entered_where_it_stands_apart_or_the_page_lacks_the_number() -> None:
-    """Of a beta rms_norm knows nothing, nor of a large mean; group_norm has both."""
+    """rms_norm has no beta and no large mean; group_norm has both."""
     for name in ("beta-ignored", "one-pass-variance"):
         assert f"rm-{name}" not in NAMED
         assert f"gn-{name}" in NAMED
 
 
 def test_a_summary_speaks_of_a_mean_and_a_variance_only_where_there_are_any() -> None:
-    """What rms_norm shares with the others is told in its own words; what it has alone may speak of theirs."""
+    """A fault that rms_norm shares is described in its own words; one that it alone has may mention a mean."""
     assert NAMED["ln-statistics-narrow"].summary == "Sums mean and variance in the 16-bit dtype of x."
     assert NAMED["rm-statistics-narrow"].summary == "Sums the mean square in the 16-bit dtype of x."
     shared = {one.name.partition("-")[2] for one in (*FAULTS, *VARIANTS) if one.operator == "layer_norm"}
@@ -58,7 +58,7 @@ def test_a_summary_speaks_of_a_mean_and_a_variance_only_where_there_are_any() ->
 
 
 def test_a_requirement_that_is_named_goes_before_that_of_the_same_number() -> None:
-    """instance_norm has a requirement of its own on groups of one value."""
+    """instance_norm has its own requirement on groups of one value."""
     assert NAMED["in-one-value-refused"].requirement == "IN-E1"
     assert NAMED["gn-one-value-refused"].requirement == "CM-T1"
 
@@ -72,7 +72,7 @@ def test_there_are_enough_faults_and_variants_of_each_operator(operator: str) ->
 
 
 def test_names_are_kebab_case_with_the_prefix_of_the_operator() -> None:
-    """Every name is lower case, words joined by hyphens, begins with ln-, bn- or the like, and stands for one thing."""
+    """Every name is lower case, words joined by hyphens, begins with ln-, bn- or another prefix, and is unique."""
     for library in (FAULTS, VARIANTS):
         assert len({one.name for one in library}) == len(library)
         for one in library:
@@ -80,7 +80,7 @@ def test_names_are_kebab_case_with_the_prefix_of_the_operator() -> None:
 
 
 def test_faults_and_variants_are_described() -> None:
-    """A summary is one sentence, a source an address, a dtype one of the four; what a variant declares is listed."""
+    """A summary is one sentence, a source an address, a dtype one of the four; a variant's declarations are listed."""
     for fault in FAULTS:
         assert re.fullmatch(r"[A-Z][^\n]{10,}\.", fault.summary), fault.name
         assert all(source.startswith("https://") for source in fault.sources), fault.name
@@ -104,7 +104,7 @@ def _below(step: type) -> Iterator[type]:
 
 
 def test_building_makes_fresh_state() -> None:
-    """No class of a fault or sound variant holds what can be changed: what one keeps is an instance's own."""
+    """No class of a fault or sound variant holds mutable state: state belongs to the instance."""
     steps = {step for one in _below(Staged) for step in one.__mro__ if step.__module__.startswith("normspec.")}
     assert len(steps) > 1000
     kept = [(step, name) for step in steps for name, value in vars(step).items() if type(value).__hash__ is None]
@@ -133,7 +133,7 @@ def test_variants_that_form_a_mean_are_of_operators_that_take_one_out(operator: 
 
 @pytest.mark.parametrize("operator", NORMALISATIONS)
 def test_the_sum_of_what_shares_a_parameter_is_the_layouts(operator: str) -> None:
-    """Laid out by parameter, and summed, the terms of x give one number for each gamma."""
+    """Arranged by parameter and summed, the terms of x give one number for each gamma."""
     shape, place = PLACES[operator]
     x = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
     base = IMPLEMENTATIONS[operator]()

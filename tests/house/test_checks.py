@@ -1,4 +1,4 @@
-"""The checks as a reader searches them: each requirement's id stands at its check."""
+"""Each requirement's id is at its check, so that a reader's search finds it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.spec.operators import OPERATORS
 
-#: Files that name ids without checking them: which operators an id is about, and what a layer's seams can show.
+#: Files that name ids without checking them: the operators of an id, and what a layer's seams can show.
 ELSEWHERE = {"registry.py", "seams.py"}
 
 

@@ -13,7 +13,7 @@ import pytest
 ROOMS = ("spec", "reference", "adapters", "studies", "conformance", "testing")
 
 #: What each room may import of the others: `testing -> conformance -> adapters -> spec`, `conformance -> reference`.
-#: `studies` stands beside them, and of conformance the command line alone imports it.
+#: `studies` is next to them; within conformance only the command line imports it.
 ALLOWED = {
     "spec": {"spec"},
     "reference": {"reference", "spec"},
@@ -23,7 +23,7 @@ ALLOWED = {
     "testing": {"testing", "conformance", "adapters", "reference", "spec"},
 }
 
-#: The same within `conformance`: what decides a verdict, from the bottom up. What reads results stands above these.
+#: The same within `conformance`: rooms that decide a verdict, from the bottom up. Rooms that read results are above.
 JUDGES = {
     "kept": set(),
     "cases": {"kept"},
@@ -35,10 +35,10 @@ JUDGES = {
     "engine": {"cases", "checks", "judging", "requests", "results"},
 }
 
-#: What alone may import the studies.
+#: The only room that may import the studies.
 COMMAND_LINE = "conformance/command_line"
 
-#: What a room may import of other projects, beside the standard library.
+#: The other projects that a room may import, besides the standard library.
 DEPENDENCIES = {
     "spec": set(),
     "reference": {"numpy", "ml_dtypes", "attrs"},
@@ -63,7 +63,7 @@ def sources(checkout: Path, room: str) -> list[Path]:
 
 
 def imports(file: Path, checkout: Path) -> Iterator[tuple[str, str | None]]:
-    """(module, name) for whatever a file imports, anywhere in it; relative modules as `normspec.<room>...`."""
+    """(module, name) for everything that a file imports, anywhere in it; relative modules as `normspec.<room>...`."""
     package = ("normspec", *file.relative_to(checkout).parent.parts)
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -86,7 +86,7 @@ def imported(file: Path, checkout: Path) -> Iterator[str]:
 def test_a_room_imports_only_the_rooms_below_it(checkout, room):
     """conformance -> adapters -> spec; conformance -> reference -> spec; nothing points the other way.
 
-    The studies are imported by the command line alone.
+    Only the command line imports the studies.
     """
     for file in sources(checkout, room):
         for module in imported(file, checkout):
@@ -109,7 +109,7 @@ def test_what_decides_a_verdict_imports_what_it_needs_alone(checkout, room):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_rooms_import_one_another_relatively(checkout, room):
-    """`from ..reference import x` within the package: it works under whatever name the root has."""
+    """`from ..reference import x` within the package: it works whatever the name of the root."""
     for file in sources(checkout, room):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -153,10 +153,10 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 def test_no_files_import_each_other_in_a_circle(checkout):
     """
-    A file imports only files below it, so that each can be read, and changed, with those below it alone.
+    A file imports only files below it, so that it can be read and changed with only those in mind.
 
-    Imports inside functions and for type checkers count as any other. That a package runs its `__init__.py` first does
-    not: those of the rooms hold a docstring, or names from files that are below.
+    Imports inside functions and for type checkers count as any other. It does not count that a package runs its
+    `__init__.py` first: those of the rooms hold a docstring, or names from files that are below.
     """
     files = {module_of(file, checkout): file for room in ROOMS for file in sources(checkout, room)}
     graph: dict[str, set[str]] = {}
@@ -167,7 +167,7 @@ def test_no_files_import_each_other_in_a_circle(checkout):
 
 
 def test_a_circle_is_found():
-    """A circle of three files is told from its first file round to it; a diamond is none."""
+    """A circle of three files is reported from its first file round to it; a diamond is no circle."""
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == [["a", "b", "c", "a"]]
     assert cycles({"a": {"b", "c"}, "b": {"d"}, "c": {"d"}, "d": set()}) == []
 
@@ -193,5 +193,5 @@ def test_importing_normspec_imports_no_dependency(tmp_path):
     ],
 )
 def test_no_framework_is_imported_before_a_target_needs_it(tmp_path, statement):
-    """The API, the command line and the NumPy target leave every framework alone, and what draws plots."""
+    """The API, the command line and the NumPy target import no framework, and no plotting library."""
     assert not loaded_by(statement, tmp_path) & (FRAMEWORKS | {"matplotlib"})

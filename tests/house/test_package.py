@@ -1,4 +1,4 @@
-"""The package as it is installed: what is in it, and that it works away from the checkout."""
+"""The package as installed: its contents, and that it works away from the checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator is stands in its record alone."""
+"""The properties of an operator are only in its record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import normspec
 from normspec.spec.operators import OPERATORS, Groups, Operator, enter, files_of
 
 PACKAGE = Path(normspec.__file__).parent
-#: A comparison with the name of an operator, which asks for what the record should say.
+#: A comparison with the name of an operator; it should use the record instead.
 ASKED = re.compile(rf'(==|!=|\bin\b)\s*\(?\s*"({"|".join(OPERATORS)})"')
 
 
@@ -38,5 +38,5 @@ def test_an_operator_from_elsewhere_takes_no_name_and_no_prefix_of_another(name:
 
 
 def test_no_operator_of_the_house_has_a_file_to_be_loaded() -> None:
-    """What every process knows is not loaded a second time."""
+    """An operator that every process knows is not loaded a second time."""
     assert files_of(OPERATORS) == ()

@@ -1,4 +1,4 @@
-"""An operator that stands in one file outside of the house is checked, explained and proven like those inside."""
+"""An operator in one file outside of the house is checked, explained and proven like those inside."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_sound_function_conforms(tmp_path: Path) -> None:
 
 
 def test_a_wrong_function_fails_its_requirements() -> None:
-    """The command ends with 1, and the report and its JSON name what is violated."""
+    """The command ends with 1, and the report and its JSON name the violations."""
     done = normspec("check", f"{TOY}:shifted", *QUICKLY, "--forward-only", "--json", "-")
     failed = {one["requirement"] for one in json.loads(done.stdout)["results"] if one["verdict"] == "fail"}
     assert done.returncode == 1
@@ -40,7 +40,7 @@ def test_a_wrong_function_fails_its_requirements() -> None:
 
 
 def test_its_requirements_are_explained() -> None:
-    """With the sentence, the formula, the reason, the fault that it excludes and the file that it stands in."""
+    """With the sentence, the formula, the reason, the fault that it excludes and its file."""
     shown = normspec("explain", "CE-F1").stdout
     assert all(words in shown for words in ("less the mean", "y = x - mean(x)", "has the mean 0", "ce-last-left-out"))
     assert TOY.name in shown.replace("\n", "")

@@ -34,7 +34,7 @@ from stages import PYTEST, STAGES, Stage, stages_of
 
 CHECKOUT = Path(__file__).parent.parent.parent
 LEFT_OUT = shutil.ignore_patterns(".git", ".tox", ".venv", ".mutants", "__pycache__", ".*_cache", "*.egg-info")
-#: What pytest says of a test that failed, or of a file that it could not load.
+#: pytest's line about a test that failed, or about a file that it could not load.
 FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.M)
 
 
@@ -72,7 +72,7 @@ class Copy:
         }
 
     def run(self, mutant: dict[str, Any], stage: Stage, deadline: float) -> dict[str, Any] | None:
-        """What one stage says of a mutant; None where the time was over before it had said anything."""
+        """The outcome of one stage for a mutant; None if the time ran out before there was one."""
         started = time.monotonic()
         while True:
             limit = min(stage.seconds, deadline - time.monotonic())
@@ -158,7 +158,7 @@ class Results:
 
 
 def work(tasks: queue.PriorityQueue[Any], results: Results, deadline: float, folder: Path) -> None:
-    """Take tasks until none is left or the time is over; a mutant that lives is put back for its next stage."""
+    """Take tasks until none is left or the time is up; a mutant that lives is queued for its next stage."""
     copy = Copy(folder)
     while time.monotonic() < deadline:
         try:
@@ -166,7 +166,7 @@ def work(tasks: queue.PriorityQueue[Any], results: Results, deadline: float, fol
         except queue.Empty:
             if not tasks.unfinished_tasks:
                 return
-            continue  # what another job has may come back for its next stage
+            continue  # another job's mutant may come back for its next stage
         stage = stages_of(mutant["path"])[place]
         said = copy.run(mutant, stage, deadline)
         if said is None:

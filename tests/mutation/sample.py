@@ -24,7 +24,7 @@ from cosmic_ray.plugins import get_operator
 
 CHECKOUT = Path(__file__).parent.parent.parent
 
-#: What decides a verdict: the exact values and their envelopes, the cases, the checks, and who judges by them.
+#: The code that decides a verdict: exact values and envelopes, cases, checks, and the judging.
 ROOMS = (
     "reference/*.py",
     *(f"conformance/{room}/*.py" for room in ("cases", "checks", "judging", "engine", "selftest")),
@@ -32,8 +32,8 @@ ROOMS = (
     "conformance/requests/limits.py",
 )
 
-#: cosmic-ray's changes that somebody could make by mistake. Left out are those that Python refuses by itself, such as
-#: a shift of two floats: they would be caught by any test and say nothing about these.
+#: cosmic-ray's changes that somebody could make by mistake. Changes that Python itself refuses, such as a shift of two
+#: floats, are left out: any test would catch them, so they would say nothing about the tests.
 CHANGES = (
     *(
         f"ReplaceBinaryOperator_{change}"
@@ -62,7 +62,7 @@ def files() -> list[Path]:
     return sorted(path for room in ROOMS for path in CHECKOUT.glob(room))
 
 
-#: What a binary operator stands in; a star elsewhere is one of `def f(*, x)` or `{**options}`.
+#: The nodes of binary operators; a star elsewhere is one of `def f(*, x)` or `{**options}`.
 EXPRESSIONS = ("arith_expr", "term", "power", "shift_expr", "and_expr", "xor_expr", "expr")
 
 

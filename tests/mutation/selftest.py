@@ -23,7 +23,7 @@ DTYPES = ("float32",)
 
 
 def accusations(operator: str, file: str) -> Iterator[str]:
-    """What shows the suite wrong about one operator."""
+    """The results that show the suite wrong about one operator."""
     module = "normspec." + file.removesuffix(".py").replace("/", ".")
     checked = {one.requirement for one in checks_of(operator) if one.body.__module__ == module}
     faults = sorted((one for one in FAULTS if one.operator == operator), key=lambda one: one.requirement not in checked)

@@ -17,9 +17,9 @@ class Stage:
     """A group of tests."""
 
     name: str
-    #: Of Python.
+    #: Arguments of Python.
     arguments: tuple[str, ...]
-    #: A mutant that takes longer than this counts as found: some ten times what the tests take.
+    #: A mutant that takes longer than this counts as found: it is some ten times the duration of the tests.
     seconds: float = 900.0
 
     @property
@@ -42,17 +42,17 @@ def _own(name: str, *operators: str) -> Stage:
 
 
 SHORT, LONG = "not exhaustive", "exhaustive"
-#: What evaluates the accuracy page.
+#: Tests that evaluate the accuracy page.
 FORMULAS = tuple(
     f"tests/spec/test_{name}.py"
     for name in ("formulas_of_accuracy", "closed_bounds", "running_analysis", "range_rules", "relation_bounds")
 )
-#: Tests of conformance/ that are about what is drawn, and about how it is judged.
+#: Tests of conformance/ about what is drawn, and how it is judged.
 CASES = tuple(
     f"tests/conformance/test_{name}.py"
     for name in ("stream", "generate", "regimes", "composed_cases", "sizes", "selection")
 )
-#: What starts many processes: long, and about none of the code that is changed.
+#: Tests that start many processes: long, and about none of the changed code.
 APART = ("tests/conformance/test_isolation.py", "tests/examples", "tests/house", "tests/adapters/remote")
 _NOT_APART = tuple(f"--ignore={path}" for path in APART)
 
@@ -76,7 +76,7 @@ STAGES = {
     )
 }  # fmt: skip
 
-#: What is likely to see a change comes first.
+#: Tests that are likely to see a change come first.
 FIRST = {
     "reference/": ("formulas", "reference", "judging", "mpmath", "selftest rows", "selftest layers"),
     "conformance/cases/": ("cases", "judging", "checks", "selftest rows"),
@@ -86,6 +86,6 @@ FIRST = {
 
 
 def stages_of(path: str) -> list[Stage]:
-    """The stages of a mutant, in order, of those that are there."""
+    """The stages of a mutant, in order, without those whose tests do not exist."""
     first = next(names for start, names in FIRST.items() if path.startswith(start))
     return [STAGES[name] for name in (*first, *(name for name in STAGES if name not in first)) if name in STAGES]

@@ -40,7 +40,7 @@ class Bounds:
 
     @property
     def of_x(self) -> int:
-        """The exponent x is divided by: that of x and sqrt(eps); one value a row has no deviation to count."""
+        """The exponent x is divided by: that of x and sqrt(eps); one value per row has no deviation to count."""
         scale = [np.sqrt(self.data.eps)]
         if self.data.x.shape[1] > 1 or not self.training:
             scale.append(self.data.x)
@@ -60,7 +60,7 @@ class Bounds:
 
     @property
     def of_a(self) -> int:
-        """The exponent of a tangent of x that moves y, by way of x alone, as much as y's own size."""
+        """The exponent of a tangent of x that moves y, only through x, by as much as y's own size."""
         return int(np.clip(self.of_x - self.of_parameters, -1000, 1000))
 
     @property

@@ -43,7 +43,7 @@ class Comparison:
         return function(data.x, data.gamma, data.beta, *given, *operands, **self._settings())
 
     def _exactly(self) -> tuple:
-        """Return x, gamma, beta, eps and the given statistics as the oracle takes them."""
+        """Return x, gamma, beta, eps and the given statistics in the oracle's form."""
         data, shape = self.data, (1, -1) if self.columns else (-1, 1)
         x, mean, var = (oracle.exact(v) for v in (data.x, data.running_mean, data.running_var))
         gamma, beta = (oracle.exact(v).reshape(shape) for v in (data.gamma, data.beta))

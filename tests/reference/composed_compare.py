@@ -48,7 +48,7 @@ class Comparison:
 
 
 def judged(value: Value, true: np.ndarray, got: Any = None) -> tuple[float, float]:
-    """The worst error of a value, or of what is passed in its stead, in ulps and in the value's bound."""
+    """The worst error of a value, or of ``got`` if it is given, in ulps and in the value's bound."""
     with mpmath.workprec(BITS):
         bound = np.empty(value.error.shape, dtype=object)
         bound.reshape(-1)[:] = [mpmath.mpf(float(e)) for e in value.error.reshape(-1)]

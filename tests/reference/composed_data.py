@@ -34,7 +34,7 @@ class Call:
     second: Mapping[str, Array]
 
     def composed(self, arithmetic: Arithmetic) -> Composed:
-        """What the reference knows of this call."""
+        """The reference's knowledge of this call."""
         return Composed(self.operator, self.inputs, self.settings, self.parts, arithmetic)
 
     def arithmetic(self, accuracy: AccuracyClass = NORMATIVE) -> Arithmetic:
@@ -43,7 +43,7 @@ class Call:
         return Arithmetic.of(self.g.dtype, held, accuracy)
 
     def cast(self, dtype: Any, parameters: Any = None) -> Call:
-        """The same call on tensors of another dtype; gamma, beta and logits of one of their own."""
+        """The same call on tensors of another dtype; gamma, beta and logits may have a different one."""
         held = dict.fromkeys(("gamma", "beta", "logits"), parameters or dtype)
 
         def convert(tensors: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Call:
 
 
 class Draw:
-    """The tensors and parts of one call, drawn as they are asked for."""
+    """The tensors and parts of one call, drawn when they are requested."""
 
     def __init__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> None:
         self.rng, self.shape, self.inputs = rng, shape, {}
@@ -138,7 +138,7 @@ def leaves_of(parts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def highway_witness(scale_x: float = 1.0, scale_h: float = 1.0, scale_g: float = 1.0, *, carry: bool = False) -> Call:
-    """Every extreme gate, beside transform and carry that are leaves."""
+    """Every extreme gate, with a transform and a carry that are leaves."""
     rng, shape = np.random.default_rng(3), (1, len(EXTREME))
     inputs = {"x": scale_x * rng.standard_normal(shape), "transform.h": scale_h * rng.standard_normal(shape)}
     inputs["gate.z"] = np.array([EXTREME])

@@ -1,7 +1,7 @@
-"""The composed operators in arbitrary precision, by the textbook formulas on jets: what the reference is held to.
+"""The composed operators in arbitrary precision, by the textbook formulas on jets: the standard for the reference.
 
-Derivatives are taken along directions, one evaluation for each element of each input, so for small arrays. Nothing here
-is shared with the reference.
+Derivatives are taken along directions, with one evaluation for each element of each input; use small arrays. Nothing
+here is shared with the reference.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from mpmath import mpf
 from .jets import jets, mapped, part
 from .oracle import exact
 
-#: 120 decimal digits, and room for what lies apart by the range of float64 and cancels.
+#: 120 decimal digits, and room for terms that differ by the range of float64 and cancel.
 BITS = 400
 
 
 def applied(p: Any, x: np.ndarray, leaves: Mapping[str, np.ndarray]) -> np.ndarray:
-    """What a part returns."""
+    """A part's result."""
     own = [leaves[name] for name in p.leaves]
     if p.kind == "cascade":
         for inner in p.inner:
@@ -51,7 +51,7 @@ def applied(p: Any, x: np.ndarray, leaves: Mapping[str, np.ndarray]) -> np.ndarr
 
 
 def fused(p: Any, ys: list[np.ndarray], leaves: Mapping[str, np.ndarray]) -> np.ndarray:
-    """What a fusing part returns."""
+    """A fusing part's result."""
     if p.kind == "fuse_product":
         result = ys[0]
         for y in ys[1:]:
@@ -99,7 +99,7 @@ def forward(operator: str, inputs: Mapping[str, np.ndarray], settings: Mapping[s
 
 
 class Oracle:
-    """One call, exactly: `inputs` float64 arrays by name, parts as the reference takes them."""
+    """One call, exactly: `inputs` are float64 arrays by name, parts are those of the reference."""
 
     def __init__(self, operator: str, inputs: Mapping[str, Any], settings: Mapping[str, Any], parts: Any) -> None:
         self.operator, self.settings, self.parts = operator, settings, parts

@@ -147,7 +147,7 @@ def variants(
     parts = call.parts
 
     def inside(node: Node, leaves: Mapping[str, Node], dtype: Any, role: str) -> Node:
-        """A part's result: handed in and given back in the data's dtype."""
+        """A part's result: argument and result are in the data's dtype."""
         return part(parts[role], node.cast(call.g.dtype), leaves).cast(dtype)
 
     if call.operator == "residual":

@@ -12,7 +12,7 @@ from .envelope_sums import Array, Sum, number
 
 @attrs.frozen(eq=False)
 class Call:
-    """What a form works from: rows of one dtype, their statistics, and the order of sums."""
+    """The inputs of a form: rows of one dtype, their statistics, and the order of sums."""
 
     x: Array
     gamma: Array
@@ -61,7 +61,7 @@ def divided_last(c: Call) -> Array:
 
 
 def differentiated(c: Call) -> Array:
-    """What reverse mode makes of two passes: by way of the gradients of the variance and the mean."""
+    """Reverse mode over two passes: through the gradients of the variance and the mean."""
     d = c.x - c.mean
     of_variance = c.total(c.h * d) * number(c.x, -0.5) * (c.r * c.r * c.r)
     of_mean = -c.total(c.h * c.r) - of_variance * (number(c.x, 2) * c.total(d) / c.n)
@@ -90,7 +90,7 @@ GRADIENTS: dict[str, Form] = {
 }
 FOLDED_GRADIENTS: dict[str, Form] = {"coefficients": coefficients, "folded terms": folded_terms}
 
-#: What a parameter gradient sums.
+#: The products that a parameter gradient sums.
 PRODUCTS: dict[str, Form] = {
     "g xhat": lambda c: c.g * c.xhat,
     "(g d) r": lambda c: c.g * (c.x - c.mean) * c.r,

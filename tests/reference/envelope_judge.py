@@ -17,7 +17,7 @@ from normspec.reference.layer_norm import layer_norm_exact, layer_norm_vjp_exact
 
 Array = np.ndarray
 
-#: The class that is meant where none is named.
+#: The class used if none is named.
 NORMATIVE = AccuracyClass()
 
 

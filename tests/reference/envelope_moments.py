@@ -121,7 +121,7 @@ def larger_into_smaller(x: Array) -> tuple[Array, Array]:
 
 
 def remainder_first(x: Array) -> tuple[Array, Array]:
-    """What is left over of blocks of eight first, and everything else merged into it."""
+    """The remainder of blocks of eight first, and everything else merged into it."""
     parts = _parts(x)
     cut = len(parts) % 8 or min(8, len(parts))
     head, body = reduce(merge, parts[:cut]), parts[cut:]

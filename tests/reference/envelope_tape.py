@@ -13,7 +13,7 @@ Array = np.ndarray
 
 
 class Node:
-    """A matrix on the tape, and how the gradient of it becomes gradients of what it was made from."""
+    """A matrix on the tape, and how its gradient becomes gradients of the matrices it was made from."""
 
     def __init__(self, value: Array, parents: Sequence[tuple[Node, Callable[[Node], Node]]] = ()) -> None:
         self.value, self.parents = value, parents
@@ -64,7 +64,7 @@ def constant(value: float, like: Node) -> Node:
 
 
 def reduced(gradient: Node, like: Node) -> Node:
-    """A gradient summed over what was broadcast."""
+    """A gradient summed over the axes along which its value was broadcast."""
     if gradient.value.shape[0] > like.value.shape[0]:
         gradient = gradient.column_sum()
     return gradient.row_sum() if gradient.value.shape[1] > like.value.shape[1] else gradient

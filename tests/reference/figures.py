@@ -58,7 +58,7 @@ def composed() -> None:
 
 
 def defined(operator: str, regime: str, *, training: bool) -> bool:
-    """Return whether the results are defined: not where a running variance underflows to 0 beside eps = 0."""
+    """Return whether the results are defined: not if a running variance underflows to 0 and eps is 0."""
     return training or regime != "subnormal, eps 0"
 
 

@@ -15,7 +15,7 @@ Array = np.ndarray
 
 
 class Node:
-    """A tensor, and how its gradient becomes that of what it was made from."""
+    """A tensor, and how its gradient becomes the gradients of the tensors it was made from."""
 
     def __init__(self, value: Array, parents: Sequence[tuple[Node, Callable[[Node], Node]]] = ()) -> None:
         self.value, self.parents = value, parents
@@ -164,7 +164,7 @@ def added(z: Array, axis: int) -> Array:
 
 
 def reduced(g: Node, like: Node) -> Node:
-    """A gradient summed over what was broadcast."""
+    """A gradient summed over the axes along which its value was broadcast."""
     while len(g.shape) > len(like.shape):
         g = g.sum(0)
         g = g.reshaped(*g.shape[1:])

@@ -1,9 +1,9 @@
-"""LayerNorm and BatchNorm in arbitrary precision, by the textbook formulas: what the reference is held to.
+"""LayerNorm and BatchNorm in arbitrary precision, by the textbook formulas: the standard for the reference.
 
-Arrays are NumPy object arrays of mpmath numbers with one group (a channel, for BatchNorm) a row; gamma and
+Arrays are NumPy object arrays of mpmath numbers with one group (a channel, for BatchNorm) per row; gamma and
 beta broadcast against them. Nothing here is shared with the reference: first derivatives follow the chain
 rule through variance and mean step by step, all others are derivatives of these formulas along a direction,
-taken with dual numbers.
+computed with dual numbers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from mpmath import mpf
 
 #: 60 decimal digits.
 LEAST_BITS = 200
-#: How often the data's exponent span adds to that. By order of derivative: y and dx cancel to (eps/var)^1 and
-#: ^2 at worst, one square, four or eight exponents, apart.
+#: How many times the data's exponent span is added to that, by order of derivative: y and dx cancel to (eps/var)^1
+#: and ^2 at worst, one square, four or eight exponents, apart.
 SPANS = {1: 4, 2: 8}
 
 

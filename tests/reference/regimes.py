@@ -12,7 +12,7 @@ ROWS = 3
 
 @frozen
 class Regime:
-    """How to draw x, and what it is normalised and differentiated with."""
+    """How to draw x, the other inputs and the cotangents."""
 
     #: (generator, n) -> x of shape (ROWS, n).
     x: Callable[[np.random.Generator, int], np.ndarray]
@@ -31,7 +31,7 @@ def normal(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def one_hot(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Draw rows that are zero but for one value of 1e6."""
+    """Draw rows that are zero except for one value of 1e6."""
     x = np.zeros((ROWS, n))
     x[np.arange(ROWS), rng.integers(n, size=ROWS)] = 1e6
     return x
@@ -90,7 +90,7 @@ class Data:
 
 
 def draw(name: str, n: int, *, columns: bool, rows: int = ROWS) -> Data:
-    """Draw a regime's data, the same on every machine; gamma and beta one value a column, or one a row."""
+    """Draw a regime's data, the same on every machine; gamma and beta have one value per column, or one per row."""
     regime = REGIMES[name]
     rng = np.random.Generator(np.random.Philox(key=[sum(map(ord, name)), n]))
     shape = (n,) if columns else (rows,)

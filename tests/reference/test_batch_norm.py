@@ -120,7 +120,7 @@ def test_one_value_a_channel_gives_beta_and_finite_statistics():
 
 @pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_stays_in_its_channel(poison):
-    """In training a NaN or infinity makes its channel NaN, in inference its own element alone is not finite."""
+    """In training a NaN or infinity makes its channel NaN; in inference only its own element is not finite."""
     x = X.copy()
     x[2, 1, 3] = poison
     clean, dirty = (batch_norm(z, GAMMA, BETA, MEAN, VAR, **SETTINGS) for z in (X, x))

@@ -1,4 +1,4 @@
-"""What `Composed` promises beside its values: parts, leaves, masks, what is handed over, and what is not judged."""
+"""What `Composed` promises besides its values: parts, leaves, masks, arguments of parts, and what is not judged."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_mask_has_no_gradient():
 
 
 def test_what_parts_are_handed():
-    """x comes without error, LN(x) and the sum with theirs, and fuse is handed all results in order."""
+    """x comes without error, LN(x) and the sum with theirs, and fuse gets all results in order."""
     x, h = normal(2, 3), normal(2, 3, seed=1)
     leaf = Part("leaf", ("h",))
     handed = residual(leaf, {"x": x, "h": h}, activation=Part("tanh")).handed()
@@ -98,7 +98,7 @@ def test_what_parts_are_handed():
 
 
 def test_a_replayed_part_returns_what_it_is_told():
-    """Its value is one leaf and its cotangent of x the other, whatever arrives; the arriving one goes to the first."""
+    """Its value is one leaf, its cotangent of x the other; the cotangent that arrives goes to the first leaf."""
     x, h, k, g = (normal(2, 3, seed=seed) for seed in range(4))
     composed = residual(Part("replayed", ("h", "k")), {"x": x, "h": h, "k": k})
     found = composed.gradients(g)
@@ -121,7 +121,7 @@ def test_parts_without_a_value_are_refused(kind):
 
 
 def test_the_derivative_at_a_kink_is_not_judged():
-    """Where what relu is handed may have either sign its gradient's error is infinite, and elsewhere it is not."""
+    """Where relu's argument may have either sign, its gradient's error is infinite; elsewhere it is not."""
     x = np.array([[1.0, -1.0, 0.5]], np.float32)
     h = np.array([[-1.0, 0.5, 0.5]], np.float32)
     composed = residual(Part("leaf", ("h",)), {"x": x, "h": h}, activation=Part("relu"))
@@ -130,7 +130,7 @@ def test_the_derivative_at_a_kink_is_not_judged():
 
 
 def test_what_may_overflow_is_not_judged():
-    """Near the largest number of the format the error is infinite, for that element alone."""
+    """Near the largest number of the format the error is infinite, only for that element."""
     for dtype, large in ((np.float32, 1e38), (np.float16, 6e4), (ml_dtypes.bfloat16, 1e38)):
         x = np.array([[large, 1.0]]).astype(dtype)
         composed = residual(Part("square"), {"x": x}, Arithmetic.of(np.dtype(dtype)))

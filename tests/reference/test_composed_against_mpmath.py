@@ -14,7 +14,7 @@ SCALES = [(1, 1, 1), (1e-300, 1e300, 1), (1, 1e300, 1e-200), (1e200, 1, 1e100), 
 
 
 def beyond(figures):
-    """The results whose error exceeds an ulp, or where it cancels the certified bound."""
+    """The results whose error exceeds an ulp or, where they cancel, the certified bound."""
     return {name: pair for name, pair in figures.items() if not max(pair) <= 1}
 
 
@@ -30,7 +30,7 @@ def test_random_calls_are_within_an_ulp(operator, seed):
 @pytest.mark.parametrize("carry", [False, True])
 @pytest.mark.parametrize("scales", SCALES)
 def test_extreme_gates_are_within_an_ulp(scales, carry):
-    """Gates from 0 to +-10^4 and +-inf give right results and derivatives, whatever the size of x, H and g."""
+    """Gates from 0 to +-10^4 and +-inf give right results and derivatives, for any size of x, H and g."""
     comparison = Comparison(highway_witness(*scales, carry=carry))
     assert beyond(comparison.first()) == {}
     assert beyond(comparison.further()) == {}

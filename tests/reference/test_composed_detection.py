@@ -20,7 +20,7 @@ SHAPE = (3, 4)
 
 
 def call(operator: str, seed: int) -> Call:
-    """A call whose parts are leaves, or the identity where their place is inside the operator."""
+    """A call with leaves as its parts, or the identity for parts inside the operator."""
     rng = np.random.default_rng(seed)
     normal = rng.standard_normal
     inputs: dict[str, Any] = {"x": normal(SHAPE)}

@@ -62,7 +62,7 @@ def test_small_tensors_are_within(dtype, storage):
 
 @pytest.mark.parametrize(("dtype", "storage"), CLASSES)
 def test_extreme_gates_are_within(dtype, storage):
-    """Gates of +-10^4 and +-inf, beside small and large x, H and g, stay within and give no NaN."""
+    """Gates of +-10^4 and +-inf, with small and large x, H and g, stay within and give no NaN."""
     for carry in (False, True):
         for scales in ((1, 1, 1), (1e-3, 1e3, 1e-3), (1e3, 1, 1e-5), (1e-4, 1e-4, 1e-4)):
             outside, _ = exceeding(highway_witness(*scales, carry=carry).cast(dtype), storage)
@@ -80,7 +80,7 @@ def test_extreme_logits_are_within(dtype, storage):
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16])
 def test_float32_parameters_are_within(dtype):
-    """Beside 16-bit x, float32 gamma, beta and logits have float32 gradients, within their envelopes."""
+    """With 16-bit x, float32 gamma, beta and logits have float32 gradients, within their envelopes."""
     for operator in ("pre_norm", "post_norm", "mhc"):
         for seed in range(6):
             outside, _ = exceeding(draw(operator, seed, SHAPES[seed % 5]).cast(dtype, np.float32))

@@ -130,7 +130,7 @@ def test_residual(shortcut, activation):
 
 
 def test_fuse_takes_the_place_of_weights():
-    """With fuse the branches' gradients are what fuse.vjp returns, and there are none of logits."""
+    """With fuse the branches' gradients are the results of fuse.vjp, and the logits have none."""
 
     class Doubled:
         def __call__(self, ys):
@@ -149,7 +149,7 @@ def test_fuse_takes_the_place_of_weights():
 
 
 def test_a_part_without_a_pullback_leaves_dx_unknown():
-    """What does not depend on the part's Jacobian is there, dx is None."""
+    """Gradients that do not depend on the part's Jacobian are returned, and dx is None."""
     x, g = np.random.default_rng(3).standard_normal((2, 2, 3))
     found = reference.highway_vjp(x, lambda z: z, lambda z: 0 * z, g)
     assert found.dx is None

@@ -22,7 +22,7 @@ CURVED = [
 
 
 def directions(case: Case, seed: int) -> dict[str, np.ndarray]:
-    """Small integers in the shapes of what the operator differentiates."""
+    """Small integers in the shapes of the operator's differentiable inputs."""
     random = np.random.Generator(np.random.Philox(seed))
     given = {name: case.inputs[name] for name in OPERATORS[case.operator].differentiable}
     return {name: random.integers(-3, 5, one.shape).astype(one.dtype) for name, one in given.items() if one is not None}

@@ -1,4 +1,4 @@
-"""What shape and format the tensors of a composed operator have, and what of that enters its bounds."""
+"""The shapes and formats of a composed operator's tensors, and their effect on its bounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RNG = np.random.Generator(np.random.Philox(21))
 
 
 def pre_norm(shape: tuple[int, ...], x: np.ndarray, parameters: str = "float32") -> Composed:
-    """x + h, where h does not depend on what is normalised; its sublayer is handed the normalised x."""
+    """x + h, where h does not depend on the normalised x; the sublayer gets the normalised x."""
     gamma, beta = (np.arange(1.0, 1 + shape[-1], dtype=parameters) / 4 for _ in range(2))
     inputs = {"x": x.reshape(shape), "gamma": gamma, "beta": beta, "sublayer.h": x.reshape(shape)}
     parts = {"sublayer": Part("leaf", ("sublayer.h",))}
@@ -47,7 +47,7 @@ def test_leading_axes_count_for_nothing():
 
 
 def test_a_tensor_that_is_given_is_exact_whatever_its_size():
-    """Near the largest number too: the shortcut is handed x itself, and dx is g itself."""
+    """Near the largest number too: the shortcut gets x itself, and dx is g itself."""
     x, g = (np.array([[60000.0, -1.0]], np.float16) for _ in range(2))
     parts = {"branch": Part("leaf", ("branch.h",)), "shortcut": None, "activation": None}
     call = Composed("residual", {"x": x, "branch.h": -x}, {}, parts, Arithmetic.of("float16"))
@@ -57,7 +57,7 @@ def test_a_tensor_that_is_given_is_exact_whatever_its_size():
 
 @pytest.mark.parametrize("parameters", ["float32", ml_dtypes.bfloat16])
 def test_a_gradient_is_rounded_to_the_format_of_its_owner(parameters):
-    """Beside 16-bit data those of float32 parameters have the digits of float32, and dx has not."""
+    """With 16-bit data the gradients of float32 parameters have the digits of float32, and dx has not."""
     x, g = (RNG.normal(size=(3, 4)).astype(ml_dtypes.bfloat16) for _ in range(2))
     found = post_norm(x, parameters).gradients(g)
     for name in ("x", "sublayer.h", "gamma", "beta"):

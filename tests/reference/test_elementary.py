@@ -12,7 +12,7 @@ from mpmath import mpf
 from normspec.reference import elementary
 from normspec.reference.scaled import Scaled
 
-#: What the module promises, and half a bit.
+#: The module's promise, and half a bit.
 PROMISED = mpf(2) ** -95.5
 
 

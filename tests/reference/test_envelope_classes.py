@@ -94,7 +94,7 @@ def test_scaling_cotangents_scales_gradients():
 
 @pytest.mark.parametrize("storage", ["H0", "H1", "H2", "native"])
 def test_storage_means_nothing_to_wide_formats(storage):
-    """In float32 and float64 all storage classes are one."""
+    """In float32 and float64 all storage classes are the same."""
     for dtype in (np.float32, np.float64):
         rows = problem(np.random.default_rng(4).standard_normal((6, 8)).astype(dtype), "layer_norm")
         plain, other = every_bound(rows, AccuracyClass()), every_bound(rows, AccuracyClass(storage=storage))

@@ -104,7 +104,7 @@ def test_resolution_of_narrow_results(dtype):
 
 
 def test_the_price_of_n_is_linear():
-    """From n = 64 to n = 1024 the envelope of y grows by no more than 20 times: n - 1, and logarithms."""
+    """From n = 64 to n = 1024 the envelope of y grows by at most 20 times: n - 1, and logarithms."""
     sizes = []
     for n in (64, 1024):
         x = np.random.default_rng(n).standard_normal((20, n)).astype(np.float32)

@@ -28,7 +28,7 @@ def test_table_agrees_with_finfo(name):
 def test_roundoff_is_where_rounding_starts(name):
     """1 + u rounds to 1 and anything above it does not; half the smallest subnormal rounds to 0."""
     form = FORMATS[name]
-    if name != "float64":  # float64 cannot hold what it would have to round
+    if name != "float64":  # float64 cannot hold the values to be rounded
         one = np.array([1 + form.unit_roundoff, 1 + form.unit_roundoff * 1.001]).astype(form.dtype)
         assert one[0] == 1 and one[1] > 1
         assert np.float64(form.underflow(flushed=False)).astype(form.dtype) == 0
@@ -70,7 +70,7 @@ def test_mixed_formats():
 
 
 def test_composed_arithmetic_rounds_every_operation():
-    """Derivatives composed of operations compute in 16 bits, but for class H0 and wider data."""
+    """Derivatives composed of operations compute in 16 bits, except for class H0 and wider data."""
     for storage in ("H1", "H2", "native"):
         composed = Arithmetic.of("float16", None, AccuracyClass(storage=storage)).composed
         assert (composed.u, composed.eta, composed.largest) == (2.0**-11, 2.0**-25, 65504.0)
@@ -88,7 +88,7 @@ def in_range(x, eps, dtype, *, gradient=False, storage="H0"):
 
 
 def test_squares_that_may_overflow_are_not_judged():
-    """R1: a row is judged up to n max(x^2) = largest/4, and the row beside it is judged all the same."""
+    """R1: a row is judged up to n max(x^2) = largest/4, and the row next to it is judged too."""
     below, above = np.sqrt(FORMATS["float32"].largest / 16) * np.array([0.99, 1.01])
     assert in_range([[below] * 4, [above] * 4], 1e-5, np.float32).tolist() == [[True] * 4, [False] * 4]
 
@@ -110,13 +110,13 @@ def test_a_root_that_cannot_be_stored_is_not_judged(storage, judged):
 
 @pytest.mark.parametrize(("storage", "judged"), [("H0", True), ("H1", True), ("H2", True), ("native", False)])
 def test_a_gain_that_cannot_be_stored_is_not_judged(storage, judged):
-    """R3: r = 1000 is a number of float16, 100 r is none; only native code forms it in that format."""
+    """R3: r = 1000 fits float16, 100 r does not; only native code forms it in that format."""
     x, gamma = np.zeros((2, 2), np.float16), np.array([1.0, 100.0], np.float16)
     for scale, wanted in ((gamma, judged), (gamma / 4, True)):
         arithmetic = Arithmetic.of(np.float16, np.float16, AccuracyClass(storage=storage))
         envelope = envelope_of("layer_norm", x, scale, None, eps=1e-6, axes=(-1,), arithmetic=arithmetic)
         assert envelope.in_range(gain=True).all() == wanted
-        assert envelope.in_range().all()  # of the statistics nothing is said
+        assert envelope.in_range().all()  # the rule does not concern the statistics
 
 
 def test_derivatives_that_may_overflow_are_not_judged():

@@ -44,14 +44,14 @@ def test_rho_is_its_closed_form(u):
 
 
 def test_rho_of_a_constant_group_is_finite_and_judges():
-    """A constant group has no variance to lose: rho is a few roundings, however large E_v is against v."""
+    """A constant group has no variance to lose: rho is a few roundings, however large E_v is relative to v."""
     rows = rows_at(2.0**-24, np.full((1, 8), 3.0), 1e-5)
     assert rows.v[0, 0] == 0 < rows.variance_error[0, 0]
     assert 4 * 2.0**-24 < rows.rho[0, 0] < 1e-3
 
 
 def test_rho_is_infinite_where_the_denominator_may_vanish():
-    """Without eps, a variance that may come out as 0 leaves nothing to judge."""
+    """Without eps, a variance that may be computed as 0 leaves nothing to judge."""
     x = np.array([[1e8, 1e8 + 8, 1e8, 1e8 - 8]])
     assert np.isinf(rows_at(2.0**-24, x, 0.0).rho).all()
 

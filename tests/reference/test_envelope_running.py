@@ -34,7 +34,7 @@ def moved(old, new, m):
 
 
 def moved_back(old, new, m):
-    """old - (old - new) m, as TensorFlow has it, with m given as 1 - (weight of the old)."""
+    """old - (old - new) m, as in TensorFlow, with m given as 1 - (weight of the old)."""
     keep = m.dtype.type(1) - m
     return old - (old - new) * (m.dtype.type(1) - keep)
 

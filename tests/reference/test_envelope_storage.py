@@ -35,7 +35,7 @@ def reached(rows: Rows, algorithm: str, storage: str) -> dict[str, float]:
 @pytest.mark.parametrize("storage", ["H0", "H1", "H2"])
 @pytest.mark.parametrize("dtype", NARROW)
 def test_each_class_holds_its_algorithm(dtype, storage, operator):
-    """An algorithm that rounds what its class says stays within the class's envelope, and comes near it in y."""
+    """An algorithm that rounds as its class says stays within the class's envelope, and comes near it in y."""
     found = [reached(rows_for(dtype, n, operator), storage, storage) for n in (2, 3, 8, 33)]
     assert max(max(f.values()) for f in found) <= 1, found
     assert max(f["y"] for f in found) > 0.3
@@ -75,7 +75,7 @@ def test_computing_in_float32_is_within_h0(dtype):
 
 
 def test_small_float16_gradients_are_judged():
-    """With a deviation of 8 and cotangents of 1e-4, dx lies below the normal range of float16: zeros are wrong."""
+    """With a deviation of 8 and cotangents of 1e-4, dx is below the normal range of float16: zeros are wrong."""
     rng = np.random.default_rng(1)
     x = (8 * rng.standard_normal((4, 32))).astype(np.float16)
     rows = problem(x, "layer_norm", g=1e-4)

@@ -54,10 +54,10 @@ def test_subnormal_groups_are_within(dtype, operator):
 
 
 class Flushed(np.ndarray):
-    """An array whose operations take and return zero in the place of subnormal numbers."""
+    """An array whose operations treat subnormal numbers as zero, in arguments and results."""
 
     def __array_ufunc__(self, ufunc, method, *inputs, **settings):
-        """Flush what goes in, compute, and flush what comes out."""
+        """Flush the inputs, compute, and flush the outputs."""
         plain = [_flush(np.asarray(z)) if isinstance(z, np.ndarray) else z for z in inputs]
         result = getattr(ufunc, method)(*plain, **settings)
         return _flush(result).view(Flushed) if isinstance(result, np.ndarray) else result
@@ -110,7 +110,7 @@ def test_products_that_underflow_before_r(dtype, operator):
 
 @pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
 def test_no_envelope_is_below_one_rounding_of_the_format(operator):
-    """Whatever the data, an envelope is at least half the smallest subnormal number of its result."""
+    """For any data, an envelope is at least half the smallest subnormal number of its result."""
     build = partial(envelope_of, operator)
     settings = {"axes": (-1,)} if operator == "layer_norm" else {"training": True, "channel_axis": 0}
     zero = () if operator == "layer_norm" else (np.zeros(3), np.zeros(3))

@@ -1,4 +1,4 @@
-"""LayerNorm's reference on every kind of argument: shapes, axes, formats, what is missing, what is wrong."""
+"""LayerNorm's reference on every kind of argument: shapes, axes, formats, missing and wrong ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_missing_parameters_are_ones_and_zeros():
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, ">f8"])
 def test_every_format_is_taken_exactly_as_given(dtype):
-    """An array of a narrower format gives what its values in float64 give, and the result is float64."""
+    """An array of a narrower format gives the same as its values in float64, and the result is float64."""
     x, gamma = X.astype(dtype), GAMMA.astype(dtype)
     y = layer_norm(x, gamma, BETA, eps=EPS, axes=AXES)
     assert y.dtype == np.float64
@@ -98,7 +98,7 @@ def test_what_is_not_finite_stays_in_its_group(poison):
 
 
 def test_no_variance_and_no_eps_is_undefined():
-    """0/0 is NaN, in that group alone."""
+    """0/0 is NaN, only in that group."""
     x = np.array([[2.0, 2.0], [1.0, 3.0]])
     y = layer_norm(x, None, None, eps=0.0, axes=(-1,))
     assert np.array_equal(y, [[np.nan, np.nan], [-1.0, 1.0]], equal_nan=True)
@@ -143,7 +143,7 @@ def test_wrong_arguments_are_refused_with_what_to_pass():
 
 
 def test_public_names_are_documented_functions():
-    """Every function exported has a docstring of its own and its own name."""
+    """Every exported function has its own docstring and its own name."""
     for name in reference.__all__:
         assert getattr(reference, name).__name__ == name
         assert getattr(reference, name).__doc__

@@ -54,7 +54,7 @@ def test_groups_hold_consecutive_channels():
 
 
 def test_without_a_mean_rms_norm_is_layer_norm():
-    """A group whose mean is zero has the same y in rms_norm and layer_norm, and another one where it is not."""
+    """A group with mean zero has the same y in rms_norm and layer_norm; any other group has a different one."""
     x = np.array([[-1.0, 3.0, -2.0, 0.0], [1.0, 3.0, 2.0, 0.0]])
     same = reference.rms_norm(x, None, eps=0.5, axes=(-1,)) == reference.layer_norm(x, None, None, eps=0.5, axes=(-1,))
     assert same[0].all() and not same[1, :3].any()
@@ -96,7 +96,7 @@ def test_groups_that_do_not_fit_are_refused(change, message):
 
 @pytest.mark.parametrize("groups", [True, None, 2.0, "2", np.array([2, 3])])
 def test_a_number_of_groups_is_an_integer(groups):
-    """What is no integer is refused, None and True included."""
+    """Anything but an integer is refused, including None and True."""
     with pytest.raises(ValueError, match="pass a positive integer that divides the 6 channels"):
         reference.group_norm(X, None, None, groups=groups, **SETTINGS)
 

@@ -1,4 +1,4 @@
-"""Scaled double-doubles neither overflow nor underflow, and round once on the way out."""
+"""Scaled double-doubles neither overflow nor underflow, and are rounded once when they are converted."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_overflow_gives_the_infinity_of_the_right_sign():
 
 
 def test_sums_of_any_magnitude_are_exact_where_106_bits_suffice():
-    """1e300 beside 1e270, and a sum above float64's range, lose nothing."""
+    """1e300 plus 1e270, and a sum above float64's range, lose nothing."""
     x = Scaled.of(np.array([[1e300, 1e270, -1e300], [1e308, 1e308, -1e308], [5e-324, 5e-324, 0.0]]))
     assert x.sum(1).to_dd().hi.tolist() == [[1e270], [1e308], [1e-323]]
 
@@ -86,7 +86,7 @@ def test_empty_sums_are_zero():
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_non_finite_values_behave_as_in_ieee_arithmetic():
-    """Infinity and NaN propagate as hi alone would have them, and leave their neighbours alone."""
+    """Infinity and NaN propagate as they would in hi alone, and leave their neighbours unchanged."""
     x = np.array([np.inf, -np.inf, np.nan, 0.0, 1e300, -3.0])
     for y in (2.0, -1e-300, np.inf, np.nan, 0.0):
         a, b = Scaled.of(x), Scaled.of(y)

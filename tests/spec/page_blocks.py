@@ -1,11 +1,11 @@
 """
 The formulas of a page, one statement after the other.
 
-A statement is `sides related by signs`, with what is given before it: `x = (1, 3), eps = 0:   y = (-1, 1)`. Statements
-are parted by commas and semicolons, and what is given holds up to the next semicolon. Words after two spaces or more,
-where no comma, semicolon or colon stands before these, are a remark. A line that begins further in than the one before
-it goes on with that where it begins with + or -, and is a remark where it does not; below a line that ends in a colon,
-what is given holds as far as the lines stand further in.
+A statement is `sides related by signs`, after its conditions: `x = (1, 3), eps = 0:   y = (-1, 1)`. Statements are
+separated by commas and semicolons, and conditions hold up to the next semicolon. Words after two spaces or more are a
+remark, unless a comma, semicolon or colon precedes these. A line that is indented further than the one before it
+continues that one if it begins with + or -, and is a remark otherwise. Below a line that ends in a colon, its
+conditions hold for the lines that are indented further.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REMARK = re.compile(r"(?<=[^\s,;:])\s{2,}(?=[^\s=<>\[+-]|\[~\] for).*")
 
 @attrs.frozen
 class Statement:
-    """Sides, the signs between them, and what is given."""
+    """Sides, the signs between them, and the conditions."""
 
     sides: tuple[str, ...]
     signs: tuple[str, ...]
@@ -33,7 +33,7 @@ class Statement:
 
 
 def section(text: str, title: str) -> str:
-    """What stands under a heading of the second level."""
+    """The text under a heading of the second level."""
     return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
@@ -49,7 +49,7 @@ def indented(text: str) -> Iterator[list[str]]:
 
 
 def split(text: str, sign: str) -> list[str]:
-    """The parts between signs that stand in no parenthesis, bracket or inner product."""
+    """The parts between signs that are not inside a parenthesis, bracket or inner product."""
     parts, depth, start = [], 0, 0
     text = re.sub(r"\{[^}]*\}", lambda match: "~" * len(match[0]), shown := text)
     for at, letter in enumerate(text):
@@ -65,7 +65,7 @@ def split(text: str, sign: str) -> list[str]:
 
 
 def statements(lines: list[str]) -> list[Statement]:
-    """What a block says."""
+    """The statements of a block."""
     found: list[Statement] = []
     headings: list[tuple[int, str]] = []
     for indent, line in _joined(lines):

@@ -1,9 +1,9 @@
 """
 The formulas of the accuracy page, put together for a class of algorithms.
 
-A formula is built in steps: it is set (`E_v = ...`), added to where a class has a term (`F: + ...`), or replaced
-(`H2, training: E_mu <- ...`). What stands before the colon says for which class, mode, step or numbers. A rule relates
-two sides (`y: H r_1 <= largest/4`).
+A formula is built in steps: it is set (`E_v = ...`), extended where a class adds a term (`F: + ...`), or replaced
+(`H2, training: E_mu <- ...`). The words before the colon give the class, mode, step or numbers. A rule relates two
+sides (`y: H r_1 <= largest/4`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .page_notation import Bound, evaluate
 from .page_values import FUNCTIONS
 
 NUMBER = re.compile(r"\(([AR]\d+)\)|\\tag\{([AR]\d+)\}")
-#: What may stand before a colon: a class, a mode, what a formula is of; or a comparison.
+#: Words that may precede a colon: a class, a mode, the subject of a formula; or a comparison.
 WORDS = {
     *("rms_norm", "features", "channels", "training", "inference", "mean", "variance", "bessel"),
     *("shifted", "one-pass", "F", "H1", "H2", "native", "flushed", "float64", "narrower", "second order"),
@@ -57,7 +57,7 @@ class Step:
 
     conditions: tuple[str, ...]
     name: str
-    #: "=", "+" or "<-"; or that of a rule, whose left side is the name.
+    #: "=", "+" or "<-"; or the sign of a rule, whose left side is the name.
     sign: str
     text: str
 
@@ -122,7 +122,7 @@ def steps(lines: list[str]) -> Iterator[Step]:
 
 
 def conditioned(line: str) -> tuple[tuple[str, ...], str]:
-    """What stands before the colon of a line, and what stands behind it."""
+    """The text before the colon of a line, and the text after it."""
     match = re.fullmatch(r"([^:]+): +(.*)", line)
     conditions = tuple(match[1].split(", ")) if match else ()
     if match and all(one in WORDS or COMPARED.fullmatch(one) for one in conditions):
@@ -146,7 +146,7 @@ def carried_out(
         if where is not True:
             more = np.where(where, more, found.get(step.name, mpf("nan")))
         found[step.name] = more
-        if isinstance(more, Stated):  # a number with bounds of its own
+        if isinstance(more, Stated):  # a number with its own bounds
             found |= more.bounds(step.name)
         for name, one in list(found.items()):
             if isinstance(one, Stated) and step.name == one.error_of(name):
@@ -155,7 +155,7 @@ def carried_out(
 
 
 def rules(number: str) -> list[Step]:
-    """What a formula relates."""
+    """The sides that a formula relates."""
     return [step for step in blocks()[number] if step.rule]
 
 
@@ -172,7 +172,7 @@ class Stated:
 
     @staticmethod
     def error_of(name: str) -> str:
-        """What the page calls the error of a name: E_t1 of t_1."""
+        """The page's name for the error of a name: E_t1 for t_1."""
         return f"E_{name.replace('_', '')}"
 
 
@@ -240,7 +240,7 @@ class Bounds(Mapping[str, Any]):
 
 @cache
 def symbols() -> Mapping[str, str]:
-    """What the short names of the page stand for."""
+    """The meanings of the page's short names."""
     found: dict[str, str] = {}
     for page in ("notation", "accuracy"):
         text = pages()[page].partition("\n## Symbols\n")[2].partition("\n## ")[0]

@@ -14,9 +14,9 @@ from .page_values import array
 
 #: The formulas of one normalisation, in the order of the page.
 STATISTICS = ("A2", "A4", "A5", "A6", "A7", "A8")
-#: The same where no mean is taken out.
+#: The same without a mean.
 MEAN_SQUARE = ("A35", "A7", "A8")
-#: An evaluation in float64 against one in 120 digits: a thousandth of what A9 allows for.
+#: An evaluation in float64 compared with one in 120 digits: a thousandth of what A9 allows for.
 WITHIN = mpf(2) ** -30
 
 
@@ -33,14 +33,14 @@ class Class:
     subnormals: str = "kept"
 
     def arithmetic(self) -> Arithmetic:
-        """As the code has it."""
+        """The code's arithmetic."""
         accuracy = AccuracyClass(
             variance=self.variance, affine=self.affine, storage=self.storage, cast=self.cast, subnormals=self.subnormals
         )
         return Arithmetic.of(self.data, self.parameter, accuracy)
 
     def with_large_eta(self) -> Arithmetic:
-        """An arithmetic in which each term shows: beside a real u, no digit of a sum tells of a real eta."""
+        """An arithmetic in which each term shows: next to a real u, a real eta affects no digit of a sum."""
         made = self.arithmetic()
         etas = {"eta": made.u / 3, "eta_data": made.u_data / 5, "eta_parameter": made.u_parameter / 7}
         flushes = {"flush": etas["eta"], "flush_data": etas["eta_data"]} if self.subnormals == "flushed" else {}
@@ -55,7 +55,7 @@ class Class:
 
 
 def agree(found: Any, page: Any, slack: Any = 0) -> None:
-    """Equal but for the evaluation of one of them in float64, and for what that loses where it cancels."""
+    """Equal except for one side's evaluation in float64, and what that loses by cancellation."""
     page = np.asarray(page, dtype=object)
     found = array(np.asarray(found))
     shape = np.broadcast_shapes(found.shape, page.shape) if found.size != page.size else None

@@ -1,9 +1,9 @@
 """
-What is given before a statement, put into a world: `F(x) = -x, eps > 0:`, `x = 1, H = 5, z = log 3:`.
+Sets the conditions before a statement in a world: `F(x) = -x, eps > 0:`, `x = 1, H = 5, z = log 3:`.
 
-A name before `=` takes the value. A part that is given a number or an array returns that whatever it is handed; one
-that is given as `F(x) = ...` is that function. Where x or the sum s is given in numbers, whatever is not given is left
-out: gamma, beta, eps and cotangents are 1, 0, 0 and 1. Everything else that is given must hold.
+A name before `=` takes the value. A part set to a number or an array returns that for any argument; one set by
+`F(x) = ...` is that function. Where x or the sum s is given in numbers, everything not given is left out: gamma, beta,
+eps and cotangents are 1, 0, 0 and 1. All other conditions must hold.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .page_notation import Bound, digits, evaluate
 from .page_values import Linear, Matrix, array, value
 from .page_worlds import SMALL, Part, World
 
-#: What a page says in words before a statement, and scenes are drawn for; and what says where a number is rounded.
+#: Words before a statement for which scenes are drawn; and words that say where a number is rounded.
 LABELS = frozenset(
     {
         "training",
@@ -35,7 +35,7 @@ LABELS = frozenset(
     }
 )
 FORMATS = frozenset({"float32"})
-#: How a call names its parts on its page.
+#: The names of a call's parts on its page.
 PARTS = {
     "branch": "F",
     "shortcut": "S",
@@ -47,11 +47,11 @@ PARTS = {
     "branches": "H_",
     "fuse": "f",
 }
-#: The shape in which the numbers of x are one group, where it does not run along the last of two axes.
+#: The shape in which the numbers of x are one group, if the group does not run along the last of two axes.
 GROUPS = {"batch_norm": (-1, 1), "group_norm": (1, -1, 1), "instance_norm": (1, -1, 1)}
-#: The axis along which the values of one group lie in a scene, of groups along several one of these.
+#: The axis along which the values of one group lie in a scene; for groups along several axes, one of these.
 ALONG = {"batch_norm": 0, "group_norm": 1, "instance_norm": 1}
-#: What says of the left side that it is one number.
+#: Words that say that the left side is one number.
 ALIKE = re.compile(r"the same in every (?:group|channel)")
 ABSENT = {"gamma": mpf(1), "beta": mpf(0)}
 #: The order of arguments where the page calls the result of an operator by its own symbol.
@@ -70,7 +70,7 @@ def signature(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def constant(z: Any) -> Part:
-    """A part that returns this whatever it is handed."""
+    """A part that returns this for any argument."""
     z = as_array(z)
     return Part(lambda handed, _: np.zeros_like(handed) + z)
 
@@ -116,7 +116,7 @@ def of_two_values(world: World, number: str, of: str) -> Any:
 
 
 def called(world: World, names: tuple[str, ...], result: str) -> Any:
-    """A result as a function of some of the inputs; what is not handed over stays as it is."""
+    """A result as a function of some of the inputs; inputs that are not passed stay as they are."""
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         given = {**dict(zip(names, arguments, strict=False)), **keywords}
@@ -140,7 +140,7 @@ def called(world: World, names: tuple[str, ...], result: str) -> Any:
 
 @attrs.define(eq=False)
 class Example:
-    """A world into which what is given before a statement is put."""
+    """A world in which the conditions before a statement are set."""
 
     world: World
     #: The text of the page.
@@ -156,7 +156,7 @@ class Example:
             if condition in LABELS | FORMATS:
                 continue
             referred = re.fullmatch(r"\w of (\w\w-F3)", condition)
-            if referred:  # what another requirement is given
+            if referred:  # the conditions of another requirement
                 condition = next(iter(statements(requirement(referred[1]).formula.splitlines()))).given[0]
             function = re.fullmatch(r"(\w)\(e\) = (.*) of y = (.*)", condition)
             if function:
@@ -178,7 +178,7 @@ class Example:
         self.world = self.world.moved(**values)
 
     def assigned(self, sides: list[str]) -> bool:
-        """Take what is given as a value, if it is one."""
+        """Take a condition as a value, if it is one."""
         if any(sign != "=" for sign in sides[1::2]):
             return False
         names, last = sides[:-1:2], sides[-1]

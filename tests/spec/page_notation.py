@@ -1,10 +1,10 @@
 """
 The notation of the pages, evaluated: an expression as it is printed becomes a number, an array or a linear map.
 
-Values are mpmath numbers, NumPy arrays of them with a group along the last axis, and linear maps. What stands side by
-side is multiplied: numbers and arrays element by element, a map and an array by applying the map. A name that ends in
-+ or - without a space before it is a name of its own (`r+`). A name before an opening parenthesis, with no space
-between them, is called where it is a function.
+Values are mpmath numbers, NumPy arrays of them with a group along the last axis, and linear maps. Terms written side by
+side are multiplied: numbers and arrays element by element, a map and an array by applying the map. A name that ends in
++ or - without a space before it is a separate name (`r+`). A name before an opening parenthesis, with no space between
+them, is called if it is a function.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Tokens:
     def __init__(self, text: str) -> None:
         self.text, self.list = text, list(self._split(text))
         self.position = 0
-        #: How many bars are open in each parenthesis.
+        #: The number of open bars in each parenthesis.
         self.bars = [0]
 
     @staticmethod
@@ -89,7 +89,7 @@ class Tokens:
 
 @cache
 def read(text: str) -> Node:
-    """Read an expression; evaluate it by calling what is returned with the values of the names."""
+    """Read an expression; call the result with the values of the names to evaluate it."""
     tokens = Tokens(text)
     node = _sum(tokens)
     if tokens.peek()[0] != "end":
@@ -360,6 +360,6 @@ class Bound(Mapping[str, Any]):
 
 
 def digits(text: str) -> Any:
-    """How far an expression may be off whose numbers are printed with so many decimals; 0 where all are integers."""
+    """The error that an expression may have from its printed decimals; 0 if all numbers are integers."""
     found = [(len(match[1]), int(match[2] or 0)) for match in re.finditer(r"\d\.(\d+)(?:e(-?\d+))?", text)]
     return max((mpf(10) ** (exponent - decimals) for decimals, exponent in found), default=mpf(0))

@@ -1,8 +1,8 @@
 """
-The running analysis of the accuracy page: numbers whose M, E and K follow from A20 to A22 as these are printed.
+The running analysis of the accuracy page: numbers whose M, E and K follow from A20 to A22 as printed.
 
-An expression of the page, evaluated with such numbers for its names, is carried out step by step with the bounds of
-each step, as the code does it on its tape.
+An expression of the page, evaluated with such numbers for its names, is computed step by step with the bounds of each
+step, as the code does on its tape.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Running(Stated):
 
     @classmethod
     def of(cls, number: Any, units: Mapping[str, Any], labels: frozenset[str] = frozenset()) -> Running:
-        """What the code holds of a number, taken as given."""
+        """The code's bounds of a number, taken as given."""
         held = (number.near, number.magnitude, number.error, number.product_bound)
         return cls(*(array(one) for one in held), units, labels)
 
@@ -109,5 +109,5 @@ def over_group(name: str) -> Any:
     return lambda z: method(z) if isinstance(z, Running) else FUNCTIONS[name](z)
 
 
-#: What the formulas call, of numbers of either kind.
+#: The functions in the formulas, for numbers of either kind.
 CALLED = {name: over_group(name) for name in ("sum", "mean")}

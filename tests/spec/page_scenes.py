@@ -1,4 +1,4 @@
-"""One small call of every operator in each of its forms, and what the reference says of it."""
+"""One small call of every operator in each of its forms, with the reference's results."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Scene:
     cotangents: Mapping[str, str]
     #: By the name of an input, the name of its tangent.
     tangents: Mapping[str, str]
-    #: What the reference returns, by the names of the page.
+    #: The reference's results, by their names on the page.
     reference: Callable[[], Tensors]
 
     def pulled(self, world: World) -> Any:
-        """<y, g>: what the first gradients are those of."""
+        """<y, g>: the function whose gradients are the first ones."""
         return np.sum(world["y"] * self.world["g"])
 
     def paired(self, world: World) -> Any:
@@ -81,14 +81,14 @@ class Drawn:
         return {name: array(z) for name, z in self.values.items()}
 
 
-#: Gradients, second order, cotangents and tangents of what has x and gamma.
+#: Gradients, second order, cotangents and tangents of operators with x and gamma.
 GAINED = (
     {"x": "dx", "gamma": "dgamma"},
     {"x": "x_bar", "gamma": "gamma_bar", "g": "g_bar"},
     {"a": "dx", "b": "dgamma"},
     {"x": "tx", "gamma": "tgamma"},
 )
-#: The same of what has x, gamma and beta.
+#: The same for operators with x, gamma and beta.
 NORMALISED = (
     {"x": "dx", "gamma": "dgamma", "beta": "dbeta"},
     {"x": "x_bar", "gamma": "gamma_bar", "g": "g_bar"},
@@ -169,7 +169,7 @@ def of_samples(page: str, positions: int, channels: int, groups: int, settings: 
     return normalisation(page, shape, (channels,), positions * width, settings, seed=seed, sums=sums)
 
 
-#: What parts return, by the kind that the reference knows them under.
+#: The functions of parts, by the reference's names of their kinds.
 KINDS: dict[str, Callable[[Any, Any], Any]] = {
     "linear": lambda x, w: x @ w,
     "tanh_linear": lambda x, w: apply(mpmath.tanh)(x @ w),
@@ -181,7 +181,7 @@ KINDS: dict[str, Callable[[Any, Any], Any]] = {
 
 @attrs.frozen(eq=False)
 class Role:
-    """A part of a scene: its name on the page, its role, its kind, the name of its leaf, and what it is handed."""
+    """A part of a scene: its name on the page, its role, its kind, the name of its leaf, and what it gets."""
 
     name: str
     role: str
@@ -283,7 +283,7 @@ def block(page: str) -> Scene:
 
 
 def highway(*, carry: bool) -> Scene:
-    """highway, with a carry gate of its own or without."""
+    """highway, with its own carry gate or without."""
     roles = (Role("H", "transform", "tanh_linear", "w"), Role("z", "gate", "linear", "w_z"))
     label = "with carry" if carry else "without carry"
     roles = (*roles, Role("k", "carry", "tanh_linear", "w_k")) if carry else roles

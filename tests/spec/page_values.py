@@ -1,4 +1,4 @@
-"""What the formulas of the pages are made of: mpmath numbers, arrays of them, linear maps, and functions of these."""
+"""The values in the pages' formulas: mpmath numbers, arrays of them, linear maps, and functions of these."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class Linear:
         return Linear(lambda z: factor * self(z), lambda z: self.backward(factor * z))
 
     def after(self, other: Linear) -> Linear:
-        """This map of what the other gives."""
+        """This map applied after the other."""
         return Linear(lambda z: self(other(z)), lambda z: other.backward(self.backward(z)))
 
 
 @attrs.frozen(eq=False)
 class Matrix:
-    """A matrix that stands on the right of a group: x W."""
+    """A matrix to the right of a group: x W."""
 
     entries: np.ndarray
 
@@ -72,7 +72,7 @@ IDENTITY = Linear(lambda z: z, lambda z: z)
 
 
 def product(a: Any, b: Any) -> Any:
-    """What a b means."""
+    """The meaning of a b."""
     if isinstance(b, Matrix):
         return Matrix(a.entries @ b.entries) if isinstance(a, Matrix) else a @ b.entries
     if isinstance(a, Linear):
@@ -89,7 +89,7 @@ def transposed(thing: Any) -> Any:
 
 
 def value(thing: Any) -> Any:
-    """What a name stands for where it is a factor: a part stands for what it returns."""
+    """The value of a name as a factor: a part stands for its result."""
     return thing.returned() if hasattr(thing, "returned") else thing
 
 

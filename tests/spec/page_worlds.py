@@ -1,10 +1,10 @@
 """
-Small inputs of every operator, and what the formulas of its page make of them.
+Small inputs of every operator, and the values of its page's formulas on them.
 
 A `World` knows inputs and parts by their names on the page, and evaluates every other name by the statement that
 defines it: on the operator's page, or under the symbols of the page of notation. Jacobians and second derivatives of
-parts are differences in 120 digits, with steps of 10^-40; those of polynomials of second degree are exact but for
-roundings, the others right to about 10^-75.
+parts are differences in 120 digits, with steps of 10^-40. For polynomials of second degree they are exact except for
+roundings; the others are right to about 10^-75.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def jacobian(function: Callable[[Any], Any], at: Array) -> Linear:
 
 @attrs.frozen(eq=False)
 class Part:
-    """A part: what it returns for a tensor and its leaf, and the name of what it is handed."""
+    """A part: its result for a tensor and its leaf, and the name of its argument."""
 
     function: Callable[[Any, Any], Any]
     at: str = "x"
@@ -77,7 +77,7 @@ class Part:
 
 @attrs.frozen(eq=False)
 class Called:
-    """A part in a world: it can be called, and where it is a factor it stands for what it returned."""
+    """A part in a world: it can be called, and as a factor it stands for its result."""
 
     part: Part
     world: World
@@ -90,11 +90,11 @@ class Called:
         return found + self.world[nudge] if nudge in self.world.values else found
 
     def returned(self) -> Any:
-        """What it returns for what it is handed."""
+        """The part's result for its argument."""
         return self(self.world[self.part.at])
 
     def jacobian(self) -> Linear:
-        """The derivative at what it is handed."""
+        """The derivative at the part's argument."""
         return jacobian(self, self.world[self.part.at])
 
     def in_leaf(self) -> Linear:
@@ -109,7 +109,7 @@ class Called:
 
 @cache
 def rules(page: str) -> Mapping[str, tuple[Statement, ...]]:
-    """What defines each name: the statements of a page's definition and derivatives."""
+    """The definition of each name: the statements of a page's definition and derivatives."""
     found: dict[str, list[Statement]] = {}
     sections = ("Definition", "Derivatives") if page != "notation" else ("Symbols",)
     for title in sections:
@@ -134,7 +134,7 @@ class World(Mapping[str, Any]):
         return World(self.page, {**self.values, **values}, labels=self.labels, normalised=self.normalised)
 
     def holds(self, statement: Statement) -> bool:
-        """Whether what is given in words holds here."""
+        """Whether a condition in words holds here."""
         return all(label in self.labels for label in statement.given)
 
     def __getitem__(self, name: str) -> Any:
@@ -202,7 +202,7 @@ class World(Mapping[str, Any]):
         return [tiny(z) for z in self[name]] if name.endswith("_") else tiny(self[name])
 
     def _cotangent(self, name: str) -> Any:
-        """The gradient of <y, g> in a leaf, or in what a part returned."""
+        """The gradient of <y, g> in a leaf, or in a part's result."""
         if not isinstance(self.values[name], Part):
             return gradient(lambda z: np.sum(self.moved(**{name: z})["y"] * self["g"]), self[name])
         nudge = f"nudge of {name}"
@@ -222,7 +222,7 @@ class World(Mapping[str, Any]):
         return evaluate("gamma xhat + beta", World("notation", {**self.values, "x": x}))
 
     def _made(self, name: str, defined: str, rule: Statement | None, page: str) -> Any:
-        """What a rule that is about more than one name says of this one."""
+        """The value that a rule about several names gives for this one."""
         if rule is None:
             return None
         if defined == f"{name} z":  # P z
@@ -238,7 +238,7 @@ class World(Mapping[str, Any]):
         return None
 
     def _family(self, name: str) -> list[Any]:
-        """What there is of each branch."""
+        """The value for each branch."""
         branches = self["H_"]
         if name == "J_":
             return [branch.jacobian() for branch in branches]
@@ -260,7 +260,7 @@ class World(Mapping[str, Any]):
         raise KeyError(name)
 
     def _fused(self, ys: list[Any], k: int) -> Callable[[Any], Any]:
-        """What fuse returns, as a function of the output of one branch."""
+        """fuse's result, as a function of the output of one branch."""
         return lambda y: self["f"]([*ys[:k], y, *ys[k + 1 :]])
 
     def __iter__(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Formulas A29 to A31, read off the accuracy page, are what the running analysis gives for leaves as parts."""
+"""Formulas A29 to A31, read from the accuracy page, agree with the running analysis for parts that are leaves."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Drawn:
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """In 16 bits native, so that the result is not rounded once more; with an eta that shows beside u."""
+        """Native in 16 bits, so that the result is not rounded once more; with an eta that shows beside u."""
         made = Arithmetic.of(self.dtype, None, AccuracyClass(storage=self.storage))
         return attrs.evolve(made, eta=made.u / 3, eta_data=made.u / 3)
 
@@ -55,18 +55,18 @@ def drawn(request) -> Drawn:
 
 
 def leaf(name: str) -> Part:
-    """A part that returns its leaf whatever it is handed."""
+    """A part that returns its leaf for any argument."""
     return Part("leaf", (name,))
 
 
 def agrees(bound: np.ndarray, formula: Any) -> None:
-    """Equal but for the rounding of the code's evaluation, which is in float64."""
+    """Equal except for the rounding of the code's evaluation, which is in float64."""
     page = np.asarray(formula, dtype=object).astype(np.float64).reshape(bound.shape)
     np.testing.assert_allclose(bound, page * EVALUATION, rtol=1e-9)
 
 
 def page(drawn: Drawn, *numbers: str, **values: Any) -> Bounds:
-    """What the page says of these tensors."""
+    """The page's bounds for these tensors."""
     units = {"u": mpf(drawn.arithmetic.u), "eta": mpf(drawn.arithmetic.eta)}
     return Bounds({**units, **values}, frozenset(), numbers)
 

@@ -17,14 +17,14 @@ TEXTS = {**pages(), "README": (files("normspec.spec") / "README.md").read_text(e
 
 
 def anchors(page: str) -> set[str]:
-    """What a link to this page may name behind #: its anchors, and its headings as GitHub spells them."""
+    """The names that a link to this page may have after #: its anchors, and its headings as GitHub spells them."""
     headings = re.findall(r"^#{1,6} (.*)$", TEXTS[page], re.M)
     spelt = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
     return spelt | set(re.findall(r'<a id="([^"]+)"></a>', TEXTS[page]))
 
 
 def test_the_contents_are_up_to_date():
-    """spec/README.md is what the pages make of it: `python -m normspec.spec.contents > spec/README.md`."""
+    """spec/README.md is the output of `python -m normspec.spec.contents > spec/README.md`."""
     assert TEXTS["README"] == contents()
 
 
@@ -63,7 +63,7 @@ def test_errata_and_requirements_lead_to_each_other():
 
 
 def test_an_erratum_is_read_in_full():
-    """What is printed, what is right, the counter-example and the requirements, without the marks of links."""
+    """The printed statement, the right one, the counter-example and the requirements, without the marks of links."""
     found = errata()["ERR-2"]
     assert found.title == "eps added to the deviation"
     assert "(x - mean) / (std + eps)" in found.printed
@@ -94,7 +94,7 @@ def test_a_malformed_erratum_is_an_error(monkeypatch, old, new, error):
     "page", [page for page in pages() if page not in ("notation", "accuracy", "conventions", "errata")]
 )
 def test_the_signs_of_a_section_are_linked_to_what_they_mean(page: str):
-    """Each section in whose formulas [~] or [=] stands begins with links to both."""
+    """Each section whose formulas use [~] or [=] begins with links to both."""
     for section in re.split(r"^(?=## )", pages()[page], flags=re.M):
         if re.search(r"^### ", section, re.M) and re.search(r"\[[~=]\]", section):
             assert section.splitlines()[2].startswith("*Signs:* [`[~]`](notation.md#within)"), section[:40]
@@ -115,7 +115,7 @@ def test_no_line_of_a_paragraph_is_rendered_as_a_list():
 
 
 def test_addresses_lead_to_the_pages(checkout):
-    """What `explain` prints, the metadata and the citation name one repository."""
+    """`explain`, the metadata and the citation name the same repository."""
     assert address("layer_norm", "LN-F3") == f"{PAGES}layer_norm.md#LN-F3"
     repository = PAGES.partition("/blob/")[0]
     metadata = (checkout / "pyproject.toml").read_text(encoding="utf-8").partition("[project.urls]")[2]
@@ -127,5 +127,5 @@ def test_addresses_lead_to_the_pages(checkout):
 
 
 def test_the_withdrawn_are_in_the_contents():
-    """Who looks for an id that is gone finds what says it now."""
+    """A reader who looks for a withdrawn id finds its replacements."""
     assert all(f"| {id} | " in TEXTS["README"] for id in withdrawn())

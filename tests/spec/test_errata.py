@@ -1,4 +1,4 @@
-"""Every erratum's counter-example gives the two values that the page prints: the wrong one and the right one."""
+"""Every erratum's counter-example gives both values that the page prints: the wrong one and the right one."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_err_2_gradient_of_a_constant_group():
 
 
 def test_err_3_no_eps():
-    """Without eps a constant group is NaN, and a group of small variance comes out 1."""
+    """Without eps a constant group gives NaN, and a group of small variance gives 1."""
     assert ln(3, 3, eps=1e-5) == near(0, 0)
     d, var = moments(np.asarray((3.0, 3.0)))
     with np.errstate(all="ignore"):

@@ -1,8 +1,8 @@
 """
 The formulas of the accuracy page, evaluated as they are printed, against the bounds that the code computes.
 
-Both evaluate the same formula, the code in float64 and the page in 120 digits, so that they differ by what 2^-20 in A9
-is there for. A term that is changed on the page alone, or in the code alone, fails here.
+Both evaluate the same formula, the code in float64 and the page in 120 digits, so they differ by no more than the 2^-20
+in A9 allows. A term that is changed only on the page, or only in the code, fails here.
 """
 
 from __future__ import annotations
@@ -92,16 +92,16 @@ class Drawn:
         return Layout.trailing((3, self.n), 1)
 
     def of_stretch(self, z: Any) -> Any:
-        """The sum over each stretch, in the place of each of its values."""
+        """The sum over each stretch, at the position of each of its values."""
         apart = self.layout.stretches(z)
         return np.broadcast_to(apart.sum(axis=2, keepdims=True), apart.shape).reshape(z.shape)
 
     def over_stretches(self, z: Any) -> Any:
-        """The sum over the stretches of each parameter, of what is the same in each of a stretch's values."""
+        """The sum over each parameter's stretches of a quantity that is the same for all values of a stretch."""
         return self.layout.stretches(np.broadcast_to(z, self.x.shape))[:, :, 0].sum(axis=0)
 
     def page(self, *numbers: str, arithmetic: Arithmetic | None = None, **more: Any) -> Bounds:
-        """What the page says, by these formulas beside those of the statistics."""
+        """The page's bounds by these formulas, together with those of the statistics."""
         a = arithmetic or self.kind.with_large_eta()
         names = ("x", "g", "gamma", "beta", "a", "b", "c")
         values: dict[str, Any] = {name: array(getattr(self, name)) for name in names}

@@ -1,8 +1,8 @@
 """
-The formulas that define the operators and their derivatives, read off the pages and evaluated in mpmath.
+The formulas that define the operators and their derivatives, read from the pages and evaluated in mpmath.
 
-Three things are held to each other: what a page defines, what it states as derivatives, and what the reference returns.
-A formula that is changed on a page alone, or in the reference alone, fails here.
+Three things are compared: a page's definition, the derivatives that it states, and the reference's results. A formula
+that is changed only on a page, or only in the reference, fails here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .page_worlds import gradient, rules
 
 #: Two values of a page: differences of differences in 120 digits leave 10^-40 and what cancels in these small calls.
 EXACT = mpf(10) ** -30
-#: Double-doubles: 2^-102 for each operation, and 22 bits for what a few dozen operations on these calls lose.
+#: Double-doubles: 2^-102 for each operation, and 22 bits for the losses of a few dozen operations on these calls.
 REFERENCE = mpf(2) ** -80
 
 pytestmark = pytest.mark.exhaustive

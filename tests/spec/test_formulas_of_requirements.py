@@ -1,8 +1,8 @@
 """
-The formulas of the requirements, read off the pages and evaluated in mpmath on small calls.
+The formulas of the requirements, read from the pages and evaluated in mpmath on small calls.
 
-In exact arithmetic every envelope is zero, so that [~] and [=] are equality. A statement that is not about numbers
-stands in WORDS with the reason, or says "raises"; every other must hold in each scene that it is about.
+In exact arithmetic every envelope is zero, so [~] and [=] are equality. A statement that is not about numbers is listed
+in WORDS with the reason, or says "raises"; every other must hold in each scene that it is about.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SENTENCE = "says in words which numbers are used"
 SUBSETS = "relates calls that ask for different gradients"
 CHANGED = "is about which values a change of one value reaches"
 NO_MODE = "has no training mode to tell from another in exact arithmetic"
-#: What is not an identity of numbers, and why: a whole requirement, or one statement of it.
+#: Requirements, or single statements of them, that are not an identity of numbers, and why.
 WORDS = {
     **dict.fromkeys((id for id in requirements() if id.startswith("CM-")), CALLS),
     **dict.fromkeys(("BN-E2", "BN-E3", "BN-E4"), EMPTY),
@@ -96,7 +96,7 @@ def like(z: np.ndarray, seed: int = 9) -> np.ndarray:
 
 
 def terms(world: World) -> dict[str, Any]:
-    """Two gains and two biases, of which y is a function alone."""
+    """Two gains and two biases; y is a function of these only."""
     shape = world["gamma"]
     drawn = {f"{name}_{k}": like(shape, seed=k + 2 * (name == "beta")) for name in ("gamma", "beta") for k in (1, 2)}
     return {**drawn, **PARAMETERS}
@@ -133,7 +133,7 @@ def cascade(world: World) -> dict[str, Any]:
 
 
 def each(*numbers: str, more: Callable[[World], dict[str, Any]]) -> dict[str, Callable[[World], dict[str, Any]]]:
-    """The same for the requirements of these numbers on every page that carries layer_norm's."""
+    """The same for the requirements with these numbers on every page that has layer_norm's."""
     return {f"{page}-{number}": more for page in ("LN", "RM", "GN", "IN") for number in numbers}
 
 
@@ -144,7 +144,7 @@ def at_rest(world: World) -> dict[str, Any]:
     return {f"t{leaf}": zeros(world.values[leaf].shape) for leaf in leaves}
 
 
-#: Values that a requirement has beside those of its scenes.
+#: Values that a requirement needs in addition to those of its scenes.
 MORE: dict[str, Callable[[World], dict[str, Any]]] = {
     **each("F8", "L10", "L13", more=shifted),
     **each("L7", "L8", more=alone),
@@ -224,7 +224,7 @@ SCENES = {
 
 
 def prepared(id: str, scene: Scene) -> World:
-    """The scene's world with the values that the requirement has beside them, and what its page calls."""
+    """The scene's world, with the requirement's additional values and the functions that its page calls."""
     world = scene.world if "k" in scene.world.values else scene.world.moved(k=3)
     return world.moved(**MORE.get(id, lambda _: {})(world))
 
@@ -252,7 +252,7 @@ def test_a_statement_holds_in_each_scene_that_it_is_about(id: str, statement: St
 
 
 def test_words_are_on_the_pages():
-    """What is listed as not being about numbers is there to be read."""
+    """Every statement listed as not being about numbers is on its page."""
     said = {f"{id}: {one}" for id, r in requirements().items() for one in statements(r.formula.splitlines())}
     assert set(WORDS) <= said | set(requirements())
     assert FORMATS.isdisjoint(LABELS)

@@ -29,7 +29,7 @@ SHOULD = {
     "CM-C11",
     "HW-L2",
 }
-#: The pages on which requirements stand, in their order.
+#: The pages with requirements, in order.
 NORMATIVE = ("common", *OPERATORS)
 #: Families of ids that carry layer_norm's numbers, with those that say nothing of the operator.
 CARRIED = {
@@ -41,7 +41,7 @@ BY_ID = pytest.mark.parametrize("found", REQUIREMENTS, ids=lambda found: found.i
 
 
 def test_every_page_is_carried_by_the_package():
-    """The pages are data of the installed package, and beside them is only what stands where."""
+    """The pages are data of the installed package; the only other text is the index."""
     carried = {entry.name for entry in files("normspec.spec").iterdir() if entry.name.endswith(".md")}
     assert carried == {"README.md", *(f"{name}.md" for name in pages())}
     assert list(pages()) == list(reader.prefixes())
@@ -60,7 +60,7 @@ def test_requirements_cannot_be_changed():
 
 
 def test_requirements_come_in_page_order():
-    """Common requirements stand first, then those of each operator."""
+    """Common requirements come first, then those of each operator."""
     order = list(reader.prefixes())
     positions = [order.index(found.page) for found in REQUIREMENTS]
     assert positions == sorted(positions)
@@ -169,7 +169,7 @@ STATUS = re.compile(r"\*Edition (\d+)\. Status: (normative|informative|terms)\b[
 
 
 def test_every_page_names_its_edition_and_its_status():
-    """Below its title each page says of which edition it is, the same on all, and whether it binds."""
+    """Below its title each page names its edition, the same on all, and says whether it binds."""
     heads = {page: STATUS.fullmatch(text.splitlines()[2]) for page, text in pages().items()}
     assert all(heads.values())
     assert len({head[1] for head in heads.values() if head}) == 1
@@ -188,7 +188,7 @@ def test_the_code_cites_formulas_that_the_page_defines():
 
 
 def test_mhc_says_on_its_first_line_what_it_is_not():
-    """The first line of mhc tells the multi-scale highway connection from manifold-constrained hyper-connections."""
+    """The first line of mhc distinguishes it from manifold-constrained hyper-connections."""
     first = pages()["mhc"].splitlines()[0]
     assert "multi-scale highway connection" in first
     assert "manifold-constrained hyper-connections, arXiv 2512.24880) is another layer" in first

@@ -1,8 +1,8 @@
 """
 The range rules R1 to R6, evaluated as the accuracy page prints them.
 
-For each rule some data is scaled to its limit: just below it the page and the code both judge, just above it neither
-does, and no other rule is the reason. A rule that is changed on the page alone, or in the code alone, fails here.
+For each rule some data is scaled to its limit: just below it both the page and the code judge, just above it neither
+does, and no other rule is the reason. A rule that is changed only on the page, or only in the code, fails here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .page_values import FUNCTIONS, array, precise
 
 pytestmark = pytest.mark.exhaustive
 
-#: How far on each side of a limit both are asked: more than an evaluation in float64 loses.
+#: The distance from a limit, on each side, at which both are evaluated: more than evaluating in float64 loses.
 ASIDE = 2.0**-24
 SIDES = (1 - ASIDE, 1 + ASIDE)
 #: The values of a group.
@@ -49,7 +49,7 @@ def _precise():
 
 @attrs.frozen(kw_only=True, eq=False)
 class Call:
-    """A call on one group, some of whose data has been scaled."""
+    """A call on one group, with some of its data scaled."""
 
     kind: Class
     x: np.ndarray = attrs.field(factory=lambda: VALUES)
@@ -66,7 +66,7 @@ class Call:
         return self.kind.arithmetic()
 
     def envelope(self) -> OperatorEnvelope:
-        """As the code has it: of batch_norm with one channel, whose values are the group."""
+        """The code's envelope: of batch_norm with one channel, whose values are the group."""
         mean, variance = self.given or (0.0, 1.0)
         x, settings = self.x[:, None], {"eps": self.eps, "channel_axis": 1, "training": self.given is None}
         statistics = np.array([mean]), np.array([variance])
@@ -84,7 +84,7 @@ class Call:
         return self.g * np.array([self.first, -1.0, 1.0, 1.0, -1.0])[:, None]
 
     def page(self) -> Bounds:
-        """What the page says of this call."""
+        """The page's bounds for this call."""
         a, x = self.arithmetic, array(self.x)[None, :]
         units = {"u": a.u, "eta": a.eta, "u_d": a.u_data, "eta_d": a.eta_data, "largest": a.largest}
         units |= {"smallest_normal": a.smallest_normal, "largest_d": a.largest_data, "eps": self.eps}
@@ -112,12 +112,12 @@ class Limit:
     #: Which of the rules of that number it is.
     place: int
     make: Callable[[float], Call]
-    #: Whether the code judges what the rule is about.
+    #: Whether the code judges the rule's result.
     code: Callable[[Call], bool]
-    #: The numbers of the page that say so together, and what they are asked about.
+    #: The numbers of the page's rules that decide the same together, and their subjects.
     numbers: tuple[str, ...]
     about: frozenset[str] = frozenset()
-    #: What the page cannot work out of the call itself.
+    #: Values that the page cannot derive from the call itself.
     more: Callable[[Call, Bounds], dict[str, Any]] = lambda call, page: {}
     #: From where to where, as powers of two, the limit is looked for.
     between: tuple[float, float] = (0.0, 130.0)
@@ -137,17 +137,17 @@ class Limit:
 
 
 def scaled(kind: Class, **more: Any) -> Callable[[float], Call]:
-    """Calls whose x is scaled."""
+    """Calls with x scaled."""
     return lambda scale: Call(kind=kind, x=scale * VALUES, **more)
 
 
 def with_(name: str, kind: Class, **more: Any) -> Callable[[float], Call]:
-    """Calls of which one number is scaled."""
+    """Calls with one number scaled."""
     return lambda scale: Call(kind=kind, **{**more, name: scale})
 
 
 def from_given(kind: Class) -> Callable[[float], Call]:
-    """Calls in inference, whose given mean is so far from x."""
+    """Calls in inference with a given mean at this distance from x."""
     return lambda scale: Call(kind=kind, x=0 * VALUES, given=(-scale, 1.0))
 
 
@@ -228,7 +228,7 @@ LIMITS = {
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_a_rule_of_a_normalisation(name: str):
-    """R1, R2, R3 and R6: what the page no longer judges the code does not judge either, and both at once."""
+    """R1, R2, R3 and R6: page and code stop judging at the same limit."""
     limit = LIMITS[name]
     inside, outside = limit.between
     assert not limit.violated(2.0**inside)
@@ -306,7 +306,7 @@ COMPUTED, DATA = Arithmetic.of("float32"), Arithmetic.of("float16", None)
 
 @attrs.frozen
 class Numbers:
-    """Numbers in float32 beside data of float16."""
+    """Numbers in float32, with float16 data."""
 
     tape: Tape = attrs.field(
         factory=lambda: Tape(

@@ -1,4 +1,4 @@
-"""The reader takes a well-formed page as it stands, and names page and line of any other."""
+"""The reader accepts a well-formed page, and names page and line of any other."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_links_in_the_text_are_read_as_their_words():
 
 
 def test_requirements_keep_the_order_of_the_page():
-    """Requirements come in the order in which they stand."""
+    """Requirements come in the order of the page."""
     assert list(read(WELL_FORMED)) == ["CM-T1", "CM-T2"]
 
 

@@ -1,8 +1,8 @@
 """
 The bounds of relations between calls, A32 to A34, evaluated as the accuracy page prints them.
 
-What the page says is compared with what the checks of the aspects work out. A constant or a sign that is changed on
-the page alone, or in the code alone, fails here.
+The page's bounds are compared with those that the checks of the aspects compute. A constant or a sign that is changed
+only on the page, or only in the code, fails here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _precise():
 
 
 def rule(number: str, label: str) -> Step:
-    """What a formula relates under a label."""
+    """The sides that a formula relates under a label."""
     (found,) = (step for step in rules(number) if step.conditions == (label,))
     return found
 
@@ -49,7 +49,7 @@ def case(*shape: int) -> Case:
 
 
 def run(of: Case, seed: int, error: float) -> Run:
-    """What might have been received of a call: y up to so much off, on either side."""
+    """A possible result of a call: y with errors up to a limit, on either side."""
     random = np.random.default_rng(seed)
     x = of.x.astype(np.float64)
     nearly = (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + 0.25)
@@ -66,7 +66,7 @@ def told(of: Run) -> dict[str, Any]:
 
 @pytest.mark.parametrize("error", [2.0**-22, 0.5])
 def test_received_numbers(error: float):
-    """A32: the error of what was received, and of sums, differences and products with given numbers."""
+    """A32: the error of received numbers, and of their sums, differences and products with given numbers."""
     one, other = (run(case(3, 5), seed, error) for seed in (1, 2))
     a, b = one.y, other.y
     e_a, e_b = (carried_out("A32", {"received"}, told(of))["E_z"] for of in (one, other))
@@ -93,18 +93,18 @@ def test_two_sides(side: float):
 
 @attrs.frozen
 class Answered:
-    """What `Run.of` asks: exact values, and an envelope."""
+    """The parts of a subject that `Run.of` uses: exact values, and an envelope."""
 
     nearby: np.ndarray
     envelope: np.ndarray
 
     @property
     def settings(self) -> dict[str, float]:
-        """Of the call."""
+        """The settings of the call."""
         return {"eps": 0.25}
 
     def truth(self, case: Case, *, normative: bool) -> Answered:
-        """Of a case."""
+        """The truth of a case."""
         return self
 
     def nearly(self) -> np.ndarray:
@@ -112,7 +112,7 @@ class Answered:
         return self.nearby
 
     def arithmetic(self, case: Case, *, normative: bool) -> Arithmetic:
-        """Of a case."""
+        """The arithmetic of a case."""
         return Arithmetic.of("float32")
 
     def bound(self, case: Case, name: str) -> Any:
@@ -167,13 +167,14 @@ def test_the_slope_is_what_stands_under_the_root():
 @pytest.mark.parametrize("side", [1 - 2.0**-20, 1 + 2.0**-20])
 @pytest.mark.parametrize("staying", [1, 2, 3, 5])
 def test_what_does_not_depend_on_a_value(side: float, staying: int):
-    """A34: what is outside the group stays, and inside no half of it does that surely moves."""
+    """A34: values outside the group stay; where half of a group or more stay, none of those surely moves."""
     before = case(2, 5)
     after, moved = before.derived("perturbed", perturbed)
     (row,) = np.flatnonzero(moved.any(axis=1))
     runs = {"before": run(before, 1, 0.0), "after": run(after, 2, 0.0)}
     bound = runs["before"].envelope + runs["after"].envelope
-    # Every exact value moves by the sum of the envelopes, nearly or just; so many of the group stay as received.
+    # Every exact value moves by nearly or just the sum of the envelopes; `staying` values of the group stay as
+    # received.
     nearly = runs["before"].nearly + side * bound
     got = runs["before"].got + 1.0
     got[row, :staying] = runs["before"].got[row, :staying]

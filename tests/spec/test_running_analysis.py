@@ -1,8 +1,8 @@
 """
 The steps of the running analysis, A1, A3 and A18 to A28, evaluated as the accuracy page prints them.
 
-What the page says of a step is compared with what the code's tape makes of the same numbers. A constant, a sign or a
-term that is changed on the page alone, or in the code alone, fails here.
+Each step on the page is compared with the code's tape on the same numbers. A constant, a sign or a term that is
+changed only on the page, or only in the code, fails here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .page_values import FUNCTIONS, Matrix, array, precise
 pytestmark = pytest.mark.exhaustive
 
 FLOAT32, HALF = Arithmetic.of("float32"), Arithmetic.of("bfloat16", None, AccuracyClass(storage="native"))
-#: In the place of their eta: large enough to be seen beside u.
+#: Used for both eta: large enough to show beside u.
 ETAS = (2.0**-27, 2.0**-12)
 
 
@@ -59,7 +59,7 @@ def alike(number: Number, page: Running) -> None:
 
 @attrs.define(eq=False)
 class Scene:
-    """A tape in float32 beside data of 16 bits, with subnormals kept or flushed, and numbers on it."""
+    """A tape in float32 for 16-bit data, with subnormals kept or flushed, and numbers on it."""
 
     flushed: bool
     tape: Tape = attrs.field(init=False)
@@ -89,11 +89,11 @@ class Scene:
         return Number(self.tape, z, size, error, np.maximum(size, 1) * (1 + self.random.random(z.shape)))
 
     def page(self, number: Number) -> Running:
-        """The same for the page."""
+        """The same, for the page."""
         return Running.of(number, self.units, self.labels)
 
 
-#: Steps of two numbers: as the code takes them, and as the page says them.
+#: Steps of two numbers: in the code, and on the page.
 OF_TWO: dict[str, tuple[Callable[[Number, Number], Number], Callable[[Running, Running], Running]]] = {
     "a + b": (lambda a, b: a + b, lambda a, b: a + b),
     "a - b": (lambda a, b: a - b, lambda a, b: a - b),
@@ -210,7 +210,7 @@ def test_gates(flushed: bool):
 
 @pytest.mark.parametrize("logits", [(0.5, -1.25, 2.0), (1.0, 1.0, -3.0, 0.0), (-np.inf, 700.0, 698.0)], ids=str)
 def test_weights(logits: tuple[float, ...]):
-    """A25: the weights, what the logits get, the weighted sum, and what its branches get."""
+    """A25: the weights, the logits' gradients, the weighted sum, and the branches' gradients."""
     scene = Scene(flushed=False)
     l, finite = scene.tape.given(np.array(logits)), np.isfinite(logits)
     w = functions.softmax(l)
@@ -264,7 +264,7 @@ def test_a_number_with_several_uses(widths: str, extra: int, flushed: bool):
 
 @pytest.mark.parametrize(("arithmetic", "labels"), [(FLOAT32, set()), (Arithmetic.of("bfloat16"), {"narrower"})])
 def test_a_result(arithmetic: Arithmetic, labels: set[str]):
-    """A28: what is returned, of first and of second order, in the format of the arithmetic or in a narrower one."""
+    """A28: results of first and of second order, in the format of the arithmetic or in a narrower one."""
     dtype = "float32" if not labels else "bfloat16"
     arithmetic = attrs.evolve(arithmetic, eta_data=ETAS[1])
     x, h = (np.random.default_rng(k).standard_normal((3, 4)).astype(format_of(dtype).dtype) for k in (1, 2))
@@ -279,7 +279,7 @@ def test_a_result(arithmetic: Arithmetic, labels: set[str]):
 
 
 def test_exact_values():
-    """A18: what is compared with float64 data, and how the mean and the variance of narrower data are formed."""
+    """A18: the values that float64 data is compared with, and the mean and variance of narrower data."""
     (compared,) = (step.text for step in blocks()["A18"] if step.conditions == ("float64",))
     received, hi, lo = 1.0 + 2.0**-50, 1.0, 2.0**-52
     apart = abs(evaluate(compared, {"z'": received, "hi": hi, "lo": lo}))
@@ -382,5 +382,5 @@ def test_the_normalisation(name: str, n: int, off: float):
 
 
 def made_of(values: dict[str, Any], labels: frozenset[str]) -> dict[str, Any]:
-    """What A26 makes of xhat and r, which are numbers with bounds."""
+    """The values that A26 derives from xhat and r, which are numbers with bounds."""
     return carried_out("A26", labels, values, since="y")

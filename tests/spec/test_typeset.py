@@ -1,4 +1,4 @@
-"""What is typeset on the pages reads in the plain notation of the other formulas."""
+"""Typeset formulas on the pages convert to the plain notation of the other formulas."""
 
 from __future__ import annotations
 

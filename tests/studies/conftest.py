@@ -14,7 +14,7 @@ from normspec.studies.operators import Operators
 
 @pytest.fixture
 def planted() -> Callable[[str], Operators]:
-    """By the name of a fault of the library: the operators, one of which makes that mistake."""
+    """For the name of a fault in the library: the operators, with that mistake in one of them."""
 
     def operators(name: str) -> Operators:
         (found,) = (one for one in registered() if one.name == name)

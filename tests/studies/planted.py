@@ -1,4 +1,4 @@
-"""A target whose blocks have lost something, so that the verdict of a study has to turn."""
+"""A target whose blocks have lost something, so that a study's verdict has to change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def residual(x, branch, *, shortcut=None, activation=None):
 
 
 def residual_vjp(x, branch, g, *, shortcut=None, activation=None):
-    """What reaches x through the branch."""
+    """The gradient of x through the branch."""
     return branch.vjp(x, g)
 
 
@@ -27,7 +27,7 @@ def block(x, sublayer, gamma, beta, *, eps):
 
 
 def block_vjp(x, sublayer, gamma, beta, g, *, eps):
-    """What reaches x through the sublayer."""
+    """The gradient of x through the sublayer."""
     return sublayer.vjp(x, g), None, None
 
 
@@ -37,7 +37,7 @@ def highway(x, transform, gate, *, carry=None):
 
 
 def highway_vjp(x, transform, gate, g, *, carry=None):
-    """What reaches x through the transform."""
+    """The gradient of x through the transform."""
     return transform.vjp(x, g)
 
 
@@ -47,11 +47,11 @@ def mhc(x, branches, logits, *, fuse=None):
 
 
 def mhc_vjp(x, branches, logits, g, *, fuse=None):
-    """What reaches x through the branches."""
+    """The gradient of x through the branches."""
     return sum(branch.vjp(x, g / len(branches)) for branch in branches), np.zeros_like(logits)
 
 
-#: Function and vjp of each operator that is handed steps, with its skip path dropped.
+#: Function and vjp of each operator that takes steps, without its skip path.
 _DROPPED = {
     "residual": (residual, residual_vjp),
     "pre_norm": (block, block_vjp),
@@ -62,7 +62,7 @@ _DROPPED = {
 
 
 def without_skips() -> Operators:
-    """NumPy's operators, where whatever has a skip path has lost it."""
+    """NumPy's operators without their skip paths."""
     bindings = tuple(
         Binding(operator, f"{operator} without its skip path", call, {"vjp": vjp})
         for operator, (call, vjp) in _DROPPED.items()

@@ -27,9 +27,9 @@ def same_numbers(name: str, target: str) -> bool:
 
 def same_conclusion(name: str, target: str) -> bool:
     """
-    Whether verdict, conditions and reason on a target are those on NumPy.
+    Whether verdict, conditions and reason on a target agree with those on NumPy.
 
-    The numbers in them are told with two digits, of which rounding may move the last: by a tenth at most.
+    The numbers in them have two digits. Rounding may move the last digit, so they may differ by a tenth at most.
     """
     ours, theirs = outcome(name).judgement, outcome(name, target).judgement
     return ours.verdict is theirs.verdict and all(

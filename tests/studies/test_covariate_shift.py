@@ -9,7 +9,7 @@ from normspec.studies import covariate_shift
 from normspec.studies.operators import Operators
 from normspec.studies.study import Scale, Verdict, run
 
-pytestmark = pytest.mark.exhaustive  # what NumPy computes does not depend on the Python version
+pytestmark = pytest.mark.exhaustive  # NumPy's results do not depend on the Python version
 
 QUICK = Scale(quick=True)
 
@@ -36,6 +36,6 @@ def test_where_noise_ruins_training_the_claim_holds(monkeypatch):
 
 
 def test_drift_is_the_distance_of_moments_over_deviations():
-    """Units of deviation 1 and 2 whose mean moves by 1 and 2, and none else, drift by 1."""
+    """Units of deviation 1 and 2 whose means move by 1 and 2, with no other change, drift by 1."""
     before = np.array([[[1.0, 2.0], [-1.0, -2.0]]])
     assert covariate_shift._drift([before], [before + np.array([1.0, 2.0])]) == pytest.approx([1.0], rel=1e-15)

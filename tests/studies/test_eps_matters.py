@@ -9,7 +9,7 @@ from normspec.studies.eps_matters import BESIDE, EPS, LEFT_OUT, STUDY, _forms
 from normspec.studies.operators import Operators
 from normspec.studies.study import Scale, Verdict, run
 
-pytestmark = pytest.mark.exhaustive  # what NumPy computes does not depend on the Python version
+pytestmark = pytest.mark.exhaustive  # NumPy's results do not depend on the Python version
 
 QUICK = Scale(quick=True)
 
@@ -42,7 +42,7 @@ def test_another_formula_turns_the_verdict(planted, fault, because):
 
 
 def test_the_gradient_of_each_formula_is_its_derivative():
-    """The gradient of eps beside the deviation is that of central differences of its y."""
+    """The gradient of the formula with eps outside the root is that of central differences of its y."""
     x, g = np.array([[[1.0, 2.0, 4.0, 8.0]]]) / 64, np.array([[[1.0, -2.0, 0.5, 3.0]]])
     for name in (BESIDE, LEFT_OUT):
         step, found = 2.0**-26, np.zeros(4)

@@ -10,13 +10,13 @@ from normspec.studies import invariances
 from normspec.studies.operators import Operators
 from normspec.studies.study import Scale, Verdict, run
 
-pytestmark = pytest.mark.exhaustive  # what NumPy computes does not depend on the Python version
+pytestmark = pytest.mark.exhaustive  # NumPy's results do not depend on the Python version
 
 QUICK = Scale(quick=True)
 
 
 def test_the_printed_tables_hold_where_eps_shows_nowhere():
-    """Scales are undone with an eps beside which the variance is all, and not with an eps of practice."""
+    """Scales cancel with an eps that is negligible beside the variance, but not with a practical eps."""
     judgement = run(invariances.STUDY, Operators.of("numpy"), QUICK).judgement
     assert judgement.verdict is Verdict.UNDER_CONDITIONS
     assert "eps is 0" in judgement.conditions
@@ -29,7 +29,7 @@ def test_another_normalisation_turns_the_verdict(planted, fault):
 
 
 def test_an_eps_that_is_ignored_makes_the_tables_hold(planted):
-    """Where eps is left out every entry is as printed; of layer normalisation alone the others are not asked."""
+    """If eps is left out every entry is as printed; for other norms than layer normalisation this is not tested."""
     facts = {one.name: one for one in run(invariances.STUDY, planted("ln-eps-missing"), QUICK).findings.facts}
     assert facts["LayerNorm, eps = 1e-05: the largest residual where the table says invariant"].values.max() <= 1
 

@@ -13,14 +13,14 @@ from normspec.studies.study import Scale, Verdict, run
 
 from .quick import outcome
 
-pytestmark = pytest.mark.exhaustive  # what NumPy computes does not depend on the Python version
+pytestmark = pytest.mark.exhaustive  # NumPy's results do not depend on the Python version
 
 QUICK, FEW = Scale(quick=True), Scale(seeds=2)
 
 
 @pytest.fixture(scope="module")
 def numpy_operators() -> Operators:
-    """Those of the built-in target."""
+    """The operators of the built-in target."""
     return Operators.of("numpy")
 
 
@@ -31,7 +31,7 @@ def moved(weights, direction, step):
 
 @pytest.mark.parametrize(("skip", "norm"), [(False, False), (True, False), (False, True), (True, True)])
 def test_the_product_with_the_hessian_is_the_derivative_of_the_gradient(numpy_operators, skip, norm):
-    """Against central differences of two steps, extrapolated: they agree to what the differences can."""
+    """Central differences of two steps, extrapolated, agree to within their accuracy."""
     net, data = Net(numpy_operators, Kind(skip, norm, 3)), points(FEW, 16)
     weights = net.drawn(FEW)
     direction = filter_normalised(FEW, weights, 0)
@@ -59,7 +59,7 @@ def test_the_hessian_is_symmetric(numpy_operators):
 
 
 def test_the_largest_eigenvalue_is_found():
-    """Of a diagonal matrix with as many entries as Lanczos takes steps it is exact, and so is its vector."""
+    """For a diagonal matrix with as many entries as Lanczos takes steps it is exact, and so is its vector."""
     diagonal = np.array([[1.0, -7.0, 3.0, 5.0]])
     value, vector = second_order.largest_eigenvalue(lambda v: {"w": diagonal * v["w"]}, {"w": np.ones((1, 4))}, count=4)
     assert value == pytest.approx([5.0], rel=1e-12)

@@ -9,7 +9,7 @@ from normspec.studies import norm_axes
 from normspec.studies.operators import Operators
 from normspec.studies.study import Scale, Verdict, run
 
-pytestmark = pytest.mark.exhaustive  # what NumPy computes does not depend on the Python version
+pytestmark = pytest.mark.exhaustive  # NumPy's results do not depend on the Python version
 
 QUICK = Scale(quick=True)
 
@@ -26,12 +26,12 @@ def test_each_normalises_its_own_groups_and_unions_of_these():
 
 @pytest.mark.parametrize("fault", ["ln-over-last-axis-only", "ln-over-batch", "bn-running-stats-in-training"])
 def test_a_norm_over_other_values_turns_the_verdict(planted, fault):
-    """Over another axis other groups are normalised; by running statistics none is."""
+    """With another axis, other groups are normalised; with running statistics, none is."""
     assert run(norm_axes.STUDY, planted(fault), QUICK).judgement.verdict is Verdict.DOES_NOT_HOLD
 
 
 def test_unions_are_told_by_the_indices_of_the_groups():
-    """A channel's values are unions of those of a channel in each sample; halves are told from channels."""
+    """A channel's values are unions of those of a channel in each sample; halves differ from channels."""
     assert set(norm_axes.NORMS["InstanceNorm"].unions()) == {
         "channel", "sample", "sample, half of the channels", "whole batch",
     }  # fmt: skip
@@ -40,7 +40,7 @@ def test_unions_are_told_by_the_indices_of_the_groups():
 
 
 def test_means_are_those_of_each_group():
-    """Of 2 samples, 4 channels and 3 positions, against NumPy's means over the axes that a kind leaves out."""
+    """For 2 samples, 4 channels and 3 positions, against NumPy's means over the axes that a kind leaves out."""
     values = np.arange(24.0).reshape(1, 2, 4, 3) ** 2
     for kind, axes in (("channel", (1, 3)), ("sample", (2, 3)), ("sample, channel", 3), ("sample, position", 2)):
         found = norm_axes._spread(values, kind)

@@ -17,12 +17,12 @@ W = SCALE.normal("w", 4, 4)
 
 @pytest.fixture(scope="module")
 def numpy_operators() -> Operators:
-    """Those of the built-in target."""
+    """The operators of the built-in target."""
     return Operators.of("numpy")
 
 
 def test_every_operator_takes_steps_and_hands_back_their_gradients(numpy_operators):
-    """Central differences come nearer to what the gradients say as the square of the step, down to rounding."""
+    """Central differences approach the gradients as the square of the step, down to rounding."""
     w, v = W, SCALE.normal("v", 4, 4)
     calls = {
         "pre_norm": lambda x, w: numpy_operators.pre_norm(x, steps.linear(w), eps=1e-5),
@@ -46,7 +46,7 @@ def test_every_operator_takes_steps_and_hands_back_their_gradients(numpy_operato
         rounding = 2.0**-52 * x.size * abs(call(x, w).y * g).sum() / 2.0**-12
         assert off[2.0**-12] <= max(off[2.0**-8] / 100, rounding), (
             name
-        )  # 256 times nearer, less what is of higher order
+        )  # 256 times nearer, except for terms of higher order
 
 
 def test_a_residual_of_a_step_is_the_sum_and_hands_back_both_paths(numpy_operators):
@@ -59,7 +59,7 @@ def test_a_residual_of_a_step_is_the_sum_and_hands_back_both_paths(numpy_operato
 
 
 def test_a_sublayer_is_handed_what_the_block_hands_it(numpy_operators):
-    """pre_norm hands LN(x) to its sublayer, post_norm x."""
+    """pre_norm passes LN(x) to its sublayer, post_norm x."""
     handed = {}
 
     def watched(name):

@@ -14,7 +14,7 @@ from normspec.studies.written import written
 
 from .quick import outcome
 
-pytestmark = pytest.mark.exhaustive  # what NumPy computes does not depend on the Python version
+pytestmark = pytest.mark.exhaustive  # NumPy's results do not depend on the Python version
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -32,7 +32,7 @@ def test_a_study_writes_its_numbers_and_its_figure(name, tmp_path):
 
 
 def test_the_command_prints_the_verdict_and_says_what_it_wrote(tmp_path, capsys):
-    """On the terminal stands the verdict of the JSON."""
+    """The terminal shows the verdict of the JSON."""
     pytest.importorskip("matplotlib")
     assert main(["study", "depth-dynamics", "--quick", "--out", str(tmp_path)]) == 0
     printed = " ".join(capsys.readouterr().out.split())
@@ -83,7 +83,7 @@ def test_bad_input_is_one_error(arguments, complaint, capsys):
     ],
 )
 def test_a_target_that_cannot_be_called_is_one_error(source, complaint, tmp_path, capsys):
-    """What it raised, lacks or returned, and where to learn more."""
+    """The message says what it raised, lacks or returned, and where to learn more."""
     (tmp_path / "mine.py").write_text(f"import numpy\n\n{source}\n", encoding="utf-8")
     assert main(["study", "depth-dynamics", "--quick", "--target", f"{tmp_path / 'mine.py'}:residual"]) == 2
     error = capsys.readouterr().err
@@ -93,7 +93,7 @@ def test_a_target_that_cannot_be_called_is_one_error(source, complaint, tmp_path
 
 
 def test_a_file_in_place_of_the_folder_is_one_error(tmp_path, capsys):
-    """What cannot be written is said, and where."""
+    """The message says what cannot be written, and where."""
     (tmp_path / "taken").write_text("")
     assert main(["study", "depth-dynamics", "--quick", "--out", str(tmp_path / "taken")]) == 2
     assert "cannot be written" in capsys.readouterr().err

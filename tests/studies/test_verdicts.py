@@ -13,16 +13,16 @@ from .planted import without_skips
 from .quick import outcome
 
 
-@pytest.mark.exhaustive  # what NumPy computes does not depend on the Python version
+@pytest.mark.exhaustive  # NumPy's results do not depend on the Python version
 @pytest.mark.parametrize("name", ["gradient-flow", "depth-dynamics", "residual-contributions"])
 def test_the_verdict_turns_where_skip_paths_are_dropped(name):
-    """A claim that holds, at least under conditions, does not hold of blocks that have lost what it is about."""
+    """A claim that holds, perhaps under conditions, does not hold for blocks that have lost the part it is about."""
     assert outcome(name).judgement.verdict is not Verdict.DOES_NOT_HOLD
     assert run(STUDIES[name], without_skips(), Scale(quick=True)).judgement.verdict is Verdict.DOES_NOT_HOLD
 
 
 def facts_of_norm_position(p: dict[tuple[str, float], float], larger: float) -> dict[str, Fact]:
-    """What its rule looks at: how sure it is that a warm-up is needed, and which gradient is the larger."""
+    """The facts of its rule: how certain it is that a warm-up is needed, and which gradient is larger."""
     named = {f"{kind} at {rate}: p of the difference": value for (kind, rate), value in p.items()}
     return {name: Fact(name, value) for name, value in {norm_position.LARGER: larger, **named}.items()}
 
@@ -38,7 +38,7 @@ def facts_of_norm_position(p: dict[tuple[str, float], float], larger: float) -> 
     ],
 )
 def test_norm_position_turns_with_who_needs_a_warm_up(pre, post, larger, verdict):
-    """It takes post-norm to need one and pre-norm not, at equal rates, and the gradient that is to explain it."""
+    """It requires that post-norm needs one and pre-norm does not, at equal rates, and the gradient that explains it."""
     p = {("pre-norm", rate): one for rate, one in zip(norm_position.RATES, pre, strict=True)}
     p |= {("post-norm", rate): one for rate, one in zip(norm_position.RATES, post, strict=True)}
     judged = norm_position.STUDY.judge(facts_of_norm_position(p, larger))
@@ -48,7 +48,7 @@ def test_norm_position_turns_with_who_needs_a_warm_up(pre, post, larger, verdict
 
 
 def test_the_sign_test_counts_pairs_that_differ():
-    """Five of five pairs are one in 32 by chance; pairs that are equal say nothing."""
+    """Five of five pairs happen by chance once in 32; equal pairs say nothing."""
     yes, no = np.ones(5, bool), np.zeros(5, bool)
     assert norm_position.sign_test(yes, no) == 1 / 32
     assert norm_position.sign_test(no, yes) == 1

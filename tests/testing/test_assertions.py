@@ -1,4 +1,4 @@
-"""The envelope as an assertion on data of one's own."""
+"""The envelope as an assertion on the user's own data."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def build(op, inputs, settings, g, fault=None):
 
 
 def judge(op, outputs, gradients, inputs, settings, g, **options):
-    """Every assertion of an operator on what was returned."""
+    """Every assertion of an operator on these results."""
     statistics = {name: value for name, value in outputs.items() if name != "y"}
     found = getattr(testing, f"assert_{op}")(outputs["y"], **inputs, **statistics, **settings, **options)
     given = {name: inputs[name] for name in ("x", "gamma")}
@@ -83,7 +83,7 @@ def test_sound_results_hold_and_all_of_them_are_judged(op, dtype):
 
 @pytest.mark.parametrize("op", OPERATORS)
 def test_a_mistake_is_named_with_the_worst_element(op):
-    """The message has the element, what was expected and got, where the others lie, and the mistake by name."""
+    """The message has the element, what was expected and got, the places of the others, and the mistake's name."""
     prefix = {"layer_norm": "ln", "rms_norm": "rm", "batch_norm": "bn", "group_norm": "gn", "instance_norm": "in"}[op]
     inputs, settings, g = drawn(op, np.float32)
     outputs, gradients = build(op, inputs, {**settings, "eps": 0.1}, g, f"{prefix}-eps-on-std")
@@ -97,7 +97,7 @@ def test_a_mistake_is_named_with_the_worst_element(op):
 
 @pytest.mark.parametrize("op", OPERATORS)
 def test_a_message_leaves_what_was_given_as_it_is(op):
-    """The mistakes that it is compared with are handed copies: some of them write into their inputs."""
+    """Known mistakes get copies of the inputs, because some of them write to their inputs."""
     inputs, settings, g = drawn(op, np.float32)
     outputs, gradients = build(op, inputs, settings, g)
     given = {name: value.copy() for name, value in inputs.items()}, g.copy()
@@ -111,7 +111,7 @@ def test_a_message_leaves_what_was_given_as_it_is(op):
 
 @pytest.mark.parametrize("op", OPERATORS)
 def test_exact_values_and_bounds_are_those_of_the_reference(op):
-    """`envelope_...` returns what the reference computes on the whole array, and its envelope."""
+    """`envelope_...` returns the reference's values for the whole array, and its envelope."""
     inputs, settings, _ = drawn(op, np.float64)
     found = getattr(testing, f"envelope_{op}")(**inputs, **settings)
     found = found if isinstance(found, dict) else {"y": found}
@@ -124,7 +124,7 @@ def test_exact_values_and_bounds_are_those_of_the_reference(op):
 @pytest.mark.parametrize("dtype", (np.float32, np.float64))
 @pytest.mark.parametrize("op", OPERATORS)
 def test_blocks_change_nothing(monkeypatch, op, dtype):
-    """Judged group by group or all at once, worst elements and bounds are the same but for roundings."""
+    """Judged group by group or all at once, worst elements and bounds differ only by roundings."""
     inputs, settings, g = drawn(op, dtype, shape=(7, 6, 5))
     results = build(op, inputs, settings, g)
     whole = judge(op, *results, inputs, settings, g)
@@ -214,7 +214,7 @@ def test_a_class_that_allows_for_it_is_told():
     ],
 )
 def test_bad_arguments_are_one_clear_error(change, error, words):
-    """A result of the wrong shape or dtype is an AssertionError; an argument that does not fit says what would."""
+    """A result of the wrong shape or dtype is an AssertionError; an unsuitable argument's error says what would fit."""
     inputs, settings, g = drawn("layer_norm", np.float32, shape=(3, 4))
     y = build("layer_norm", inputs, settings, g)[0]["y"]
     with pytest.raises(error, match=words):
@@ -242,7 +242,7 @@ def test_y_may_be_as_wide_as_the_parameters():
 
 
 def test_a_gradient_that_is_not_returned_fails_and_one_that_is_left_out_is_not_judged():
-    """None is what a function returns that has lost a gradient; `...` says that it is not asked for."""
+    """None is the result of a function that has lost a gradient; `...` says that a gradient is not judged."""
     inputs, settings, g = drawn("layer_norm", np.float32)
     dx, dgamma, dbeta = build("layer_norm", inputs, settings, g)[1].values()
     x, gamma = inputs["x"], inputs["gamma"]
@@ -269,7 +269,7 @@ class OfDlpack:
 
 
 class OfDevice:
-    """An array that is handed over by `get` alone, as CuPy's are."""
+    """An array that can only be read through `get`, like CuPy's."""
 
     dtype = np.float32
 
@@ -312,7 +312,7 @@ def test_a_buffer_of_the_standard_library_is_an_array():
     ids=("shape", "dtype", "none", "list", "gamma", "axes"),
 )
 def test_of_what_is_refused_pytest_shows_the_line_of_the_test(wrong):
-    """No frame of ours stands between the test and what is wrong with what it passes."""
+    """pytest shows the test's line that passes a wrong argument; no frame of ours is in between."""
     inputs, settings, _ = drawn("layer_norm", np.float32)
     with pytest.raises((AssertionError, TypeError, ValueError)) as caught:
         testing.assert_layer_norm(**({"y": inputs["x"], **inputs, **settings} | wrong))

@@ -1,4 +1,4 @@
-"""What an assertion costs where arrays are small: the number of NumPy's calls, which is the same on every machine."""
+"""The cost of an assertion on small arrays: its number of NumPy calls, which is the same on every machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import normspec.testing as testing
 
 
 class Counted(np.ndarray):
-    """An array that counts what NumPy computes with it, and with what comes of it."""
+    """An array that counts NumPy's operations on it, and on results derived from it."""
 
     calls = 0
 
@@ -32,7 +32,7 @@ def _plain(value: Any) -> Any:
 
 
 def calls(function: Callable[..., Any], *arrays: np.ndarray) -> int:
-    """How often a call of a function on these arrays computes something."""
+    """How many operations a call of a function on these arrays takes."""
     Counted.calls = 0
     function(*(value.view(Counted) for value in arrays))
     return Counted.calls
@@ -55,7 +55,7 @@ def pulled(x, gamma, g):
 
 @pytest.mark.parametrize("dtype", (np.float16, np.float32, np.float64))
 def test_an_assertion_that_plainly_holds_computes_four_times_as_often_as_the_operator(dtype):
-    """At most, on any shape of few values: so many calls for y, and for the three gradients."""
+    """At most, on any shape with few values: for y, and for the three gradients."""
     rng = np.random.default_rng(0)
     x, g = (rng.standard_normal((4, 8)).astype(dtype) for _ in range(2))
     gamma, beta = (rng.standard_normal(8).astype(dtype) for _ in range(2))

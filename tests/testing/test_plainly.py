@@ -1,4 +1,4 @@
-"""What is said of a result at a glance is what its whole envelope says."""
+"""The quick verdict on a result is also the verdict of the whole envelope."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SETTINGS = {
     "instance_norm": {"eps": 1e-5, "channel_axis": -2},
 }
 
-#: What x is made of. Several leave little of float64's digits, or of a rule of range.
+#: Kinds of x. Several leave little of float64's digits, or are near a rule of range.
 KINDS = {
     "usual": lambda z: z,
     "small": lambda z: z * 1e-3,
@@ -100,7 +100,7 @@ def test_whatever_surely_holds_is_within_the_envelope(op, dtype):
 
 
 def results_of(made, call, g):
-    """What an implementation returns, by name; copies are handed to it."""
+    """An implementation's results, by name; it gets copies."""
     copies = [value.copy() for value in call.inputs.values()]
     with np.errstate(all="ignore"):
         outputs, gradients = made.call(*copies, **call.settings), made.vjp(*copies, g.copy(), **call.settings)
@@ -118,7 +118,7 @@ def results_of(made, call, g):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("op", SETTINGS)
 def test_no_mistake_is_overlooked_and_most_of_what_is_sound_is_seen_at_a_glance(op, dtype):
-    """Whatever plainly holds, of each known mistake and each sound function, holds by the whole envelope too."""
+    """For every known mistake and sound function, a result that passes the quick test passes the whole envelope too."""
     sound = [one.build for one in SOUND if one.operator == op]
     faults = [one.build for one in registered() if one.operator == op and dtype in one.dtypes]
     seen, usual = 0, 0
@@ -142,7 +142,7 @@ def test_no_mistake_is_overlooked_and_most_of_what_is_sound_is_seen_at_a_glance(
 
 @pytest.mark.parametrize("op", SETTINGS)
 def test_how_near_it_was_is_told_whenever_one_asks(op):
-    """The worst element is that of the arrays as they were judged, whatever was written on them since."""
+    """The worst element is that of the arrays as they were judged, whatever was written to them since."""
     for names in ({"y"}, {"dx", "dgamma", "dbeta"}):
         call, g = call_of(op, "float32", "usual", (4, 6, 5))
         results = results_of(IMPLEMENTATIONS[op]().implementation(), call, g)

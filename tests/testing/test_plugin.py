@@ -36,7 +36,7 @@ FEW = ("--normspec-op", "layer_norm", "--normspec-dtype", "float32", "-k", "LN-F
 
 @pytest.fixture
 def run(pytester):
-    """Runs pytest in a folder with mine.py in it, in a process of its own."""
+    """Runs pytest in a folder with mine.py in it, in its own process."""
     pytester.makepyfile(mine=MINE)
 
     def run(*options):
@@ -46,7 +46,7 @@ def run(pytester):
 
 
 def test_nothing_is_imported_before_something_is_asked_for():
-    """What pytest loads in every run is the plugin's own file: no NumPy, no rich, none of our rooms."""
+    """pytest loads only the plugin's own file in every run: no NumPy, no rich, none of our rooms."""
     loaded = "*(m for m in sys.modules if m.startswith('normspec') or m == 'numpy')"
     script = f"import sys, normspec.testing.plugin\nprint({loaded})"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -108,7 +108,7 @@ def test_workers_of_xdist_share_the_tests(run, pytester):
 
 
 def test_markers_and_configuration_select(run, pytester):
-    """Targets may stand in pyproject.toml; markers tell levels and operators apart, under --strict-markers too."""
+    """Targets may be named in pyproject.toml; markers distinguish levels and operators, under --strict-markers too."""
     pytester.makepyprojecttoml("""
         [tool.pytest.ini_options]
         normspec_targets = ["mine.py:layer_norm"]
@@ -121,7 +121,7 @@ def test_markers_and_configuration_select(run, pytester):
 
 
 def test_expected_failures_are_those_of_pytest(run, pytester):
-    """What fails as normspec.toml expects is an xfail with its reason; what passes in spite of that fails."""
+    """A failure that normspec.toml expects is an xfail with its reason; if it passes nevertheless, it fails."""
     entry = '[[expected]]\nrequirement = "{}"\ntarget = "mine.py:{}"\nreason = "trained so"\n'
     pytester.makefile(".toml", normspec=entry.format("LN-F3", "outside") + entry.format("LN-F2", "outside"))
     pytester.makepyfile(
@@ -156,7 +156,7 @@ def test_expected_failures_are_those_of_pytest(run, pytester):
     ],
 )
 def test_what_cannot_be_tested_is_one_clear_error(run, options, words):
-    """A target that cannot be had, or an option that has no such value, is told in a line, without a traceback."""
+    """A target that cannot be opened, or an impossible option, is reported in a line, without a traceback."""
     found = run(*options)
     assert found.ret != 0
     (found.stdout if "nothing" in words else found.stderr).fnmatch_lines([words])
@@ -198,7 +198,7 @@ def test_the_decorator_makes_the_same_tests(run, pytester):
 
 @pytest.mark.exhaustive
 def test_what_did_not_change_is_not_judged_again(run, pytester, monkeypatch):
-    """The second run takes its results from the first, and says so, until the file changes or it is told not to."""
+    """The second run takes its results from the first, and says so, until the file changes or an option forbids it."""
     monkeypatch.delenv("NORMSPEC_RESULTS")
     monkeypatch.setenv("NORMSPEC_CACHE", str(pytester.path / "kept"))
     kept = "normspec: 2 results kept from 20*; --normspec-no-cache judges them again"
@@ -231,7 +231,7 @@ def work(pytester):
 
 
 def test_work_is_done_once(work, monkeypatch):
-    """However often a report is asked for, its operator and dtype are judged once, on what is expected alone."""
+    """However often a report is requested, its operator and dtype are judged once, on expected requirements only."""
     judged, judge = [], work.alone.judge
     monkeypatch.setattr(work.alone, "judge", lambda unit: judged.append(unit) or judge(unit))
     first = work.report(("layer_norm", "float32"))
@@ -241,7 +241,7 @@ def test_work_is_done_once(work, monkeypatch):
 
 
 def test_work_that_was_stopped_is_not_begun_again(work, monkeypatch):
-    """What a time limit of pytest's stopped fails every test that reads it, and does not run into the limit again."""
+    """Work that pytest's time limit stopped fails every test that reads it, and does not reach the limit again."""
 
     class Stopped(BaseException):
         pass

@@ -27,7 +27,7 @@ FEW = hypothesis.settings(
 
 
 def normalised(x, gamma, beta, root):
-    """layer_norm over the last axis, with the root that is handed over."""
+    """layer_norm over the last axis, with the root given as a function."""
     d = x - x.mean(-1, keepdims=True)
     y = d / root(np.square(d).mean(-1, keepdims=True))
     y = y if gamma is None else y * gamma
@@ -35,7 +35,7 @@ def normalised(x, gamma, beta, root):
 
 
 def test_a_mistake_shrinks_to_one_short_group_and_explains_itself():
-    """eps beside the root is found, in one group of at most four values; the case says what it is."""
+    """eps outside the root is found, in one group of at most four values; the case shows its content."""
     found = []
 
     @FEW
@@ -62,7 +62,7 @@ def test_a_mistake_shrinks_to_one_short_group_and_explains_itself():
 
 @pytest.mark.parametrize("op", ["layer_norm", "rms_norm", "batch_norm", "group_norm", "instance_norm"])
 def test_sound_functions_have_the_property(op):
-    """What the NumPy implementation returns holds on whatever is drawn, gradients too, and most of it is judged."""
+    """The NumPy implementation passes on all cases, gradients too, and most of them are judged."""
     from normspec.adapters.numpy.operators import IMPLEMENTATIONS
 
     made, judged = IMPLEMENTATIONS[op]().implementation(), []
@@ -82,7 +82,7 @@ def test_sound_functions_have_the_property(op):
 
 
 def test_what_cannot_be_drawn_is_one_clear_error(monkeypatch):
-    """An operator that is handed parts, a dtype that there is not, and Hypothesis missing."""
+    """An operator that takes parts, an unknown dtype, and missing Hypothesis."""
     with pytest.raises(UnknownOperator, match="highway is handed parts"):
         cases("highway")
     with pytest.raises(UnknownDtype, match="float8"):

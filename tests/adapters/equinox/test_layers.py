@@ -30,7 +30,7 @@ def test_narrow_data(binding, training):
 
 @pytest.mark.parametrize("binding", [b for b in TRAINED if b.operator != "batch_norm"], ids=name_of)
 def test_float32_parameters(binding):
-    """Beside float32 parameters each result has the dtype of what it belongs to, but for BatchNorm's."""
+    """With float32 parameters each result has the dtype of its argument, except for BatchNorm's."""
     check_narrow(TARGET, binding, True, np.float32)
 
 

@@ -20,7 +20,7 @@ def batch_norm(channels, eps, momentum):
 
 
 class Counted(eqx.Module):
-    """BatchNorm over the last axis, with places of a state of its own."""
+    """BatchNorm over the last axis, with state indices of its own."""
 
     weight: jax.Array
     moving_mean: eqx.nn.StateIndex
@@ -49,7 +49,7 @@ class Counted(eqx.Module):
 
 
 class WholeBatch(eqx.Module):
-    """LayerNorm that takes a batch of rows, and no row alone."""
+    """LayerNorm that takes a batch of rows, but not a single row."""
 
     weight: jax.Array
     bias: jax.Array
@@ -75,14 +75,14 @@ def test_a_class_of_equinox_is_its_operator(norm):
 
 @pytest.mark.parametrize("layer", [batch_norm, eqx.nn.make_with_state(batch_norm)(6, 1e-5, 0.9)], ids=["made", "pair"])
 def test_batch_norm_has_its_state_lent_to_it(layer):
-    """In training and in inference, whatever its axis is called; a pair of layer and state is a layer as it is."""
+    """In training and in inference, whatever its axis is called; a pair of layer and state counts as a layer."""
     binding = agrees(layer)
     assert binding.operator == "batch_norm"
     assert binding.conventions["momentum"] == "old"
 
 
 def test_a_state_of_ones_own_is_found_by_the_names_of_its_places():
-    """What is no statistic is what it began with in each call."""
+    """State that is no statistic has its initial value in each call."""
     binding = agrees(Counted, op="batch_norm")
     assert binding.fixed.momentum == 0.25
     assert binding.fixed.eps == pytest.approx(1e-3)
@@ -94,7 +94,7 @@ def test_a_layer_that_takes_a_whole_batch_is_handed_one():
 
 
 def test_a_state_that_is_not_there_is_asked_for():
-    """A layer alone, of those that make_with_state returned, has lost it."""
+    """A layer from make_with_state without its state is refused."""
     layer, _ = eqx.nn.make_with_state(batch_norm)(6, 1e-5, 0.9)
     with pytest.raises(WrongSignature, match="name the pair of layer and state"):
         resolve(layer)
@@ -115,7 +115,7 @@ def test_a_mode_that_equinox_is_not_judged_in_declares_nothing():
 
 
 def test_a_layer_of_a_model_whose_state_is_not_with_it_declines_every_call():
-    """And says so, beside the layers that are judged."""
+    """It says so, while the other layers are judged."""
     model = eqx.nn.make_with_state(lambda: eqx.nn.Sequential([eqx.nn.LayerNorm(6), batch_norm(6, 1e-5, 0.9)]))()
     norm, batch = resolve(model, declared=Declared(layers=True)).bindings
     assert norm.accepts((3, 6), {}) is None

@@ -26,7 +26,7 @@ def test_values_and_derivatives(binding, training):
 @in_every_mode
 @pytest.mark.parametrize("parameters", [ml_dtypes.bfloat16, np.float32])
 def test_narrow_data(binding, training, parameters):
-    """In bfloat16, beside float32 parameters too, each result has the dtype of what it belongs to."""
+    """In bfloat16, with float32 parameters too, each result has the dtype of its argument."""
     check_narrow(TARGET, binding, training, parameters)
 
 
@@ -38,7 +38,7 @@ def test_absent_parameters(binding, absent):
 
 @pytest.mark.parametrize("binding", TRAINED, ids=name_of)
 def test_defaults(binding):
-    """Flax's own eps is 1e-6, and in BatchNorm 1e-5, whose momentum keeps 0.99 of the old statistic."""
+    """Flax's own eps is 1e-6, and in BatchNorm 1e-5; BatchNorm's momentum keeps 0.99 of the old statistic."""
     if binding.operator == "batch_norm":
         check_defaults(TARGET, binding, 1e-5, 0.01)
     else:

@@ -1,4 +1,4 @@
-"""Layers of Flax as they are: what they take is found out, and their parameters are lent to them."""
+"""Flax's layers, given directly: what they take is found out, and their parameters are lent to them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_layer_that_asks_for_values_is_not_compiled():
 
 
 def test_a_layer_keeps_what_it_holds():
-    """Parameters and statistics are lent for a call, and the layer's own stay what they are."""
+    """Parameters and statistics are lent for a call, and the layer's own stay unchanged."""
     layer = nnx.BatchNorm(6, rngs=nnx.Rngs(0))
     lent = {"scale": jnp.full(6, 2.0), "mean": jnp.ones(6), "var": jnp.ones(6)}
     _, after = NnxKit(BRIDGE).run(layer, lent, jnp.ones((3, 6)), training=True, sample=1)
@@ -94,7 +94,7 @@ def test_a_layer_keeps_what_it_holds():
 
 
 def test_a_layer_with_a_dtype_of_its_own_declines_others():
-    """It computes in that alone, and says so."""
+    """It computes only in that dtype, and says so."""
     (binding,) = resolve(nnx.LayerNorm(4, dtype=jnp.bfloat16, rngs=nnx.Rngs(0))).bindings
     ones, zeros = jnp.ones(4), jnp.zeros(4)
     with pytest.raises(Unsupported, match="computes in bfloat16"):
@@ -104,7 +104,7 @@ def test_a_layer_with_a_dtype_of_its_own_declines_others():
 
 
 def test_statistics_of_float32_are_no_mistake_of_a_layer():
-    """nnx.BatchNorm without dtype= returns float32 for them, and declines a call in 16 bits alone."""
+    """nnx.BatchNorm without dtype= returns float32 for them, and declines a call only in 16 bits."""
     kit, narrow = NnxKit(BRIDGE), jnp.ones(6, jnp.bfloat16)
     x = jnp.ones((3, 6), jnp.bfloat16)
     lent = {"scale": narrow, "mean": narrow, "var": narrow}
@@ -126,7 +126,7 @@ def test_a_layer_with_a_call_of_its_own_follows_nothing_of_flax():
 
 
 def test_the_layers_of_a_model_are_found():
-    """Of nnx, each kind by its path; a model of linen has its layers in a call alone, and that is told."""
+    """For nnx, each kind by its path; a model of linen has its layers only during a call, and the command says so."""
     model = nnx.Sequential(nnx.LayerNorm(6, rngs=nnx.Rngs(0)), nnx.LayerNorm(6, rngs=nnx.Rngs(0)))
     (binding,) = resolve(model, declared=Declared(layers=True)).bindings
     assert binding.name == "layers.0 and 1 more"

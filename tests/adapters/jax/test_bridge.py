@@ -29,7 +29,7 @@ def test_every_bit_survives(dtype):
 
 
 def test_arrays_have_one_layout():
-    """XLA decides how an array lies in memory, so that none of the strided layouts exists."""
+    """XLA decides how an array lies in memory, so none of the strided layouts exists."""
     assert BRIDGE.layouts == ("contiguous",)
     with pytest.raises(LayoutNotApplicable, match="jax has no layout 'strided'"):
         BRIDGE.tensor(np.zeros(3), "strided", "cpu")
@@ -37,7 +37,7 @@ def test_arrays_have_one_layout():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_tensor_has_memory_of_its_own(dtype):
-    """A tensor does not change with the array that it was made of, however that is aligned."""
+    """A tensor does not change with the array from which it was made, whatever that array's alignment."""
     array = np.zeros(4096, dtype)
     tensor = BRIDGE.tensor(array, "contiguous", "cpu")
     array += np.ones((), dtype)
@@ -45,7 +45,7 @@ def test_a_tensor_has_memory_of_its_own(dtype):
 
 
 def test_reading_copies():
-    """What was read may be written to, and the tensor stays."""
+    """An array that was read may be written to; the tensor stays."""
     tensor = BRIDGE.tensor(np.zeros(3), "contiguous", "cpu")
     BRIDGE.array(tensor, "y")[...] = 1
     assert not BRIDGE.array(tensor, "y").any()
@@ -65,7 +65,7 @@ def test_reading_copies():
     ],
 )
 def test_what_is_no_tensor_of_floats(value, message, kind):
-    """A result of the wrong type or dtype is told as what it is."""
+    """A result of the wrong type or dtype is reported as what it is."""
     with pytest.raises(BadOutput, match=message) as caught:
         BRIDGE.array(value, "y")
     assert caught.value.kind == kind
@@ -90,7 +90,7 @@ def test_devices_that_do_not_exist(device, message):
 
 @pytest.mark.parametrize("device", ["gpu", "gpu:1", "cuda", "cuda:0", "rocm", "tpu"])
 def test_a_platform_that_is_not_there(device):
-    """Where JAX finds no such platform, the message says so and what to do."""
+    """If JAX finds no such platform, the message says so and what to do."""
     platform = device.partition(":")[0]
     try:
         found = jax.devices(platform)
@@ -139,7 +139,7 @@ def test_the_users_own_setting_does_not_matter(enabled):
 
 
 def test_subnormal_numbers_are_flushed():
-    """XLA on the CPU loses them in every dtype but float16, whose own are normal numbers of float32."""
+    """XLA on the CPU flushes them in every dtype except float16, whose subnormals are normal numbers of float32."""
     found = measured(BRIDGE, "cpu")
     assert {trait.dtype for trait in found} == {"bfloat16", "float32", "float64"}
     assert {(trait.key, trait.value) for trait in found} == {("subnormals", "flushed")}

@@ -25,7 +25,7 @@ def test_values_and_derivatives(binding, training):
 @in_every_mode
 @pytest.mark.parametrize("parameters", [ml_dtypes.bfloat16, np.float32])
 def test_narrow_data(binding, training, parameters):
-    """In bfloat16, beside float32 parameters too, each result has the dtype of what it belongs to."""
+    """In bfloat16, with float32 parameters too, each result has the dtype of its argument."""
     check_narrow(TARGET, binding, training, parameters)
 
 

@@ -10,12 +10,12 @@ import pytest
 from normspec.adapters.jax.lost_variance import LOST_VARIANCE
 from normspec.adapters.known import Failure
 
-#: (0, 1, 5): mean 2, deviations (-2, -1, 3), variance 14/3; with the cotangent (1, 0, 0) all is worked out by hand.
+#: (0, 1, 5): mean 2, deviations (-2, -1, 3), variance 14/3; with the cotangent (1, 0, 0), all by hand.
 GROUP, COTANGENT, DEVIATION, VARIANCE = (0.0, 1.0, 5.0), (1.0, 0.0, 0.0), (-2.0, -1.0, 3.0), 14 / 3
 
 
 def _dx(groups: int) -> np.ndarray:
-    """The gradient of jax.nn.standardize for so many times the same group, in bfloat16."""
+    """The gradient of jax.nn.standardize for this many copies of the group, in bfloat16."""
     x, g = (jnp.tile(jnp.array(one, jnp.bfloat16), (groups, 1)) for one in (GROUP, COTANGENT))
     return np.asarray(jax.vjp(lambda x: jax.nn.standardize(x, epsilon=0.0), x)[1](g)[0], np.float64)
 
@@ -31,7 +31,7 @@ def test_from_4096_groups_on_the_term_of_the_variance_is_lost(groups, lost):
 
 
 def test_the_prediction_is_dx_without_that_term_alone():
-    """The right gradient is not covered, nor one that is wrong in another way."""
+    """Neither the right gradient nor one that is wrong in another way is covered."""
     (known,) = LOST_VARIANCE
     x, g = (np.tile(np.array(one), (4096, 1)) for one in (GROUP, COTANGENT))
     settings = {"eps": 0.0, "axes": (-1,)}

@@ -1,4 +1,4 @@
-"""One's own functions on JAX arrays, sound and hostile, transformed in every way that JAX has."""
+"""The user's own functions on JAX arrays, sound and hostile, transformed in every way that JAX has."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _by_custom_vjp(x, gamma, beta, *, eps, axes):
 
 
 def test_framework_from_imports(write):
-    """A file that imports jax, flax or equinox is for JAX, NumPy beside it or not."""
+    """A file that imports jax, flax or equinox is for JAX, whether it imports NumPy too or not."""
     path = write(
         """
         import jax.numpy as jnp
@@ -86,7 +86,7 @@ def test_framework_from_imports(write):
 
 @pytest.mark.parametrize("function", [_jitted, _mapped, _checkpointed, _by_custom_jvp, _by_custom_vjp])
 def test_transformed_functions_are_differentiated(layer_norm_inputs, function):
-    """What is jitted, mapped, recomputed, or brings a rule of its own has the gradients of the plain function."""
+    """A function that is jitted, mapped, recomputed, or has its own rule has the gradients of the plain function."""
     g = layer_norm_inputs["x"][::-1].copy()
     exact, own = _session(_plain), _session(function)
     wanted, found = (each.start(layer_norm_inputs, SETTINGS) for each in (exact, own))
@@ -120,7 +120,7 @@ def test_a_jitted_function_is_compiled_once(layer_norm_inputs):
 
 
 def test_a_gradient_that_is_stopped_is_zero(layer_norm_inputs):
-    """JAX has no missing gradient: what is stopped on the way is a zero, which the checks judge as a value."""
+    """JAX has no missing gradient: a stopped gradient is zero, and the checks judge that value."""
     session = _session(lambda x, g, b, *, eps, axes: _norm(x, jax.lax.stop_gradient(g), b, eps))
     pulled = session.start(layer_norm_inputs, SETTINGS).pull(layer_norm_inputs["x"]).gradients()
     assert pulled["x"].any()
@@ -152,7 +152,7 @@ def test_two_cotangents_through_one_evaluation(layer_norm_inputs):
     ],
 )
 def test_what_is_no_result(layer_norm_inputs, function, error, message):
-    """Whatever comes in place of a tensor of floats is told as what it is."""
+    """Anything returned in place of a tensor of floats is reported as what it is."""
     with pytest.raises(error, match=message):
         _session(function).start(layer_norm_inputs, SETTINGS)
 
@@ -192,7 +192,7 @@ def test_no_gradient_without_the_cotangents_shape(layer_norm_inputs, function, m
 
 
 def test_a_tracer_that_leaks_is_no_result(layer_norm_inputs):
-    """A tracer that outlives its transformation is told as what it is, and does not end the run."""
+    """A tracer that outlives its transformation is reported as what it is, and does not end the run."""
     leaked = []
 
     def layer_norm(x, gamma, beta, *, eps, axes):
@@ -229,7 +229,7 @@ def test_what_jax_cannot_follow_has_no_gradients(layer_norm_inputs):
 
 
 def test_a_kernel_brings_its_own_gradient(layer_norm_inputs):
-    """Where JAX cannot differentiate, NAME_vjp beside the function serves."""
+    """Where JAX cannot differentiate, NAME_vjp next to the function is used."""
 
     class Kernel:
         def __call__(self, x, gamma, beta, *, eps, axes):
@@ -291,7 +291,7 @@ def test_leaves_have_gradients_through_a_jitted_function(layer_norm_inputs):
 
 
 def test_what_a_traced_part_is_handed_cannot_be_read(layer_norm_inputs):
-    """While a function is traced as a whole, what its parts are handed has no value: recording is unsupported."""
+    """While a function is traced as a whole, the arguments of its parts have no values: recording is unsupported."""
     parts, inputs = {"branch": Part("square")}, {"x": layer_norm_inputs["x"]}
     with pytest.raises(Unsupported, match="traced as a whole"):
         _session(_residual, "residual").start(inputs, {}, parts=parts, record=True)

@@ -1,4 +1,4 @@
-"""Parts on JAX arrays: against those on NumPy arrays, whose derivatives are written out."""
+"""Parts on JAX arrays, compared with those on NumPy arrays, whose derivatives are written out."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _made(part, **leaves):
 
 
 def test_what_is_handed_back_is_what_was_handed():
-    """identity, view and leaf return the array itself: arrays do not change, and nobody can tell."""
+    """identity, view and leaf return the array itself: arrays are immutable, so no caller can notice."""
     x, h = jax.numpy.ones(SHAPE), jax.numpy.ones(SHAPE)
     assert _made(Part("identity"))(x) is x
     assert _made(Part("view"))(x) is x

@@ -24,7 +24,7 @@ def _process(backend: str, statement: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_backend_is_the_one_that_the_environment_names():
-    """KERAS_BACKEND, which tox sets to each of the three, decides what the target is called and what is tested here."""
+    """KERAS_BACKEND, which tox sets to each of the three, decides the target's name and the backend tested here."""
     assert os.environ.get("KERAS_BACKEND", BACKEND) == BACKEND == keras.backend.backend()
     assert BACKEND in BACKENDS
     assert (target().name, target().framework) == (f"keras[{BACKEND}]", "keras")
@@ -32,7 +32,7 @@ def test_the_backend_is_the_one_that_the_environment_names():
 
 
 def test_no_other_room_is_imported():
-    """A process that has one backend loads the room of that alone. (Keras itself imports JAX wherever it finds it.)"""
+    """A process with one backend loads only that backend's room. (Keras itself imports JAX wherever it finds it.)"""
     done = _process(BACKEND, "import sys; import normspec.adapters.keras; print(*sys.modules)")
     loaded = set(done.stdout.split())
     assert f"normspec.adapters.{BACKEND}.bridge" in loaded, done.stderr
@@ -41,7 +41,7 @@ def test_no_other_room_is_imported():
 
 
 def test_a_backend_without_a_bridge_is_refused():
-    """Keras's own NumPy backend, which does not differentiate, is told by name with the three that can be chosen."""
+    """Keras's own NumPy backend, which cannot differentiate, is refused by name; the error lists the other three."""
     done = _process("numpy", "import normspec.adapters.keras")
     last = done.stderr.strip().splitlines()[-1]
     assert "FrameworkMissing: keras runs on numpy, which normspec does not drive" in last
@@ -50,7 +50,7 @@ def test_a_backend_without_a_bridge_is_refused():
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 def test_its_tensors_are_keras_own(dtype):
-    """What the bridge makes is a tensor to Keras, of the same dtype and values."""
+    """The bridge's tensors are Keras tensors, with the same dtype and values."""
     array = np.array([[1.5, -2.0, 0.25]], dtype)
     with BRIDGE.guarded(3, gradients=False):
         tensor = BRIDGE.tensor(array, "contiguous", "cpu")
@@ -60,7 +60,7 @@ def test_its_tensors_are_keras_own(dtype):
 
 
 def test_devices_are_named_in_the_backends_terms():
-    """The CPU is there, and what the backend does not know is told as such, with the backend's name."""
+    """The CPU exists, and a device unknown to the backend is reported as such, with the backend's name."""
     BRIDGE.check_device("cpu")
     with pytest.raises(DeviceUnavailable, match=BACKEND):
         BRIDGE.check_device("nonsense")
@@ -68,7 +68,7 @@ def test_devices_are_named_in_the_backends_terms():
 
 @pytest.mark.skipif(BACKEND != "torch", reason="the other backends leave a tensor on its device")
 def test_keras_is_told_the_device():
-    """Keras moves PyTorch's tensors to a device of its own choice, here one that holds nothing, unless it is told."""
+    """Unless told otherwise, Keras moves PyTorch's tensors to a device of its choice, here one that holds nothing."""
     tensor = BRIDGE.tensor(np.ones(3, np.float32), "contiguous", "cpu")
     with keras.device("meta"):
         assert keras.ops.convert_to_tensor(tensor).device.type == "meta"

@@ -28,7 +28,7 @@ in_each_dtype = pytest.mark.parametrize("dtype", _DTYPES)
 
 
 def _agree(binding, inputs, settings, parts, dtype):
-    """The binding computes what the NumPy target does, in what its backend is known to do right."""
+    """The binding agrees with the NumPy target, where its backend is known to be right."""
     named = differentiable(binding.operator, inputs)
     # TensorFlow's second derivative of the variance is known to be wrong in x; those in the parameters are not.
     held = frozenset({"x"} if BACKEND == "tensorflow" and "gamma" in inputs else ())

@@ -1,4 +1,4 @@
-"""What Keras does differently by design, each declared convention shown by experiment."""
+"""Keras's differences by design: an experiment shows each declared convention."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_running_variance_is_biased(binding):
 
 
 def test_momentum_weighs_the_old_statistic():
-    """The layer's momentum is the weight of the running mean, so that it is handed one minus the suite's."""
+    """The layer's momentum is the weight of the running mean, so it gets one minus the suite's."""
     assert LAYER.conventions["momentum"] == "old"
     outputs = TARGET.session(LAYER).start(_batch([[4.0, 8.0], [4.0, 8.0]]), TRAINING).outputs()
     np.testing.assert_allclose(outputs["new_running_mean"], [1.0, 2.0], rtol=1e-6)
@@ -136,7 +136,7 @@ def test_16_bit_data_is_normalised_in_float32(parameters):
 
 @pytest.mark.skipif(BACKEND != "torch", reason="the other backends form the variance from deviations")
 def test_the_variance_is_formed_in_one_pass():
-    """Of 4095 and 4097 the variance is 1, and in float32 mean(x^2) - mean(x)^2 is 0 or 2 where x^2 is rounded."""
+    """For 4095 and 4097 the variance is 1; in float32 mean(x^2) - mean(x)^2 is 0 or 2, because x^2 is rounded."""
     outputs = TARGET.session(LAYER).start(_batch([[4097.0, 0.0], [4095.0, 0.0]]), {**TRAINING, "momentum": 1.0})
     assert LAYER.conventions["variance_algorithm"] == "one-pass"
     assert outputs.outputs()["new_running_var"][0] != 1

@@ -1,4 +1,4 @@
-"""One's own functions of keras.ops: they are handed the backend's tensors, and differentiated as the backend does."""
+"""The user's own functions of keras.ops: they get the backend's tensors and use its differentiation."""
 
 from __future__ import annotations
 

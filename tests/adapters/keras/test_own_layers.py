@@ -1,4 +1,4 @@
-"""Layers of Keras as they are: what they are built for, and whose conventions they follow."""
+"""Keras's layers, given directly: the calls they are built for, and the conventions they follow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from normspec.adapters.targets import resolve
 
 
 class Doubled(keras.layers.RMSNormalization):
-    """A layer that derives from one of Keras, and has a call of its own."""
+    """A layer derived from one of Keras's, with its own call."""
 
     def call(self, inputs):
         return super().call(inputs) * 1
@@ -28,6 +28,6 @@ def test_an_instance_that_is_not_built_is_checked_in_every_size(built):
 
 
 def test_only_a_call_of_keras_may_differ_as_that_does():
-    """Whatever a layer derives from. RMSNormalization has known violations on each backend."""
+    """Base classes do not matter. RMSNormalization has known violations on each backend."""
     assert resolve(keras.layers.RMSNormalization).bindings[0].known_violations
     assert not resolve(Doubled).bindings[0].known_violations

@@ -11,7 +11,7 @@ from pathlib import Path
 #: The oldest first: a worker is to run where nothing newer does.
 PYTHONS = ("python3.8", "python3.9", "python3.10", "python3.11")
 
-#: What was tested. NumPy 1.24 dropped names that MXNet 1.9.1, its last release, imports.
+#: The versions tested. NumPy 1.24 dropped names that MXNet 1.9.1, its last release, imports.
 PACKAGES = ("mxnet==1.9.1", "numpy==1.23.5")
 
 

@@ -90,7 +90,7 @@ print("|" + json.dumps(found))
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict:
-    """What the script finds, run where only MXNet and NumPy are."""
+    """The script's findings, from an environment with only MXNet and NumPy."""
     paths = tmp_path_factory.mktemp("path")
     (paths / "normspec").symlink_to(Path(normspec.__file__).parent, target_is_directory=True)
     done = subprocess.run(
@@ -143,17 +143,17 @@ def test_second_order(found):
 
 
 def test_replay(found):
-    """The cotangent of x is the one given, that of the value is what comes back."""
+    """The cotangent of x is the given one, that of the value is the one that comes back."""
     assert found["replay"] == [[[5.0, 6.0, 7.0], [1.0, 10.0, 100.0]]]
 
 
 def test_the_modes_are_put_back(found):
-    """Recording where gradients are tracked, training as it is asked for, and neither afterwards."""
+    """Recording where gradients are tracked, training as it is requested, and neither afterwards."""
     assert found["modes"] == [True, True, False, True, False, False, False, False, False]
 
 
 def test_what_parts_are_made_of(found):
-    """Shifts fill with zeros, beyond the whole length too, and what is written lies in the buffer."""
+    """Shifts fill with zeros, also beyond the whole length, and writes reach the buffer."""
     rows = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     none = [0.0] * 3
     assert found["shifts"] == [[rows[1], none], [none, rows[0]], [none, none], rows]

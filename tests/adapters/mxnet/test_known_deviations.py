@@ -1,8 +1,8 @@
 """
-What MXNet itself gets wrong, pinned in its own terms: once it is mended, these tests say so.
+MXNet's own mistakes, pinned in its own terms: once one is fixed, these tests say so.
 
-MXNet lives in an interpreter of its own, which NORMSPEC_MXNET_PYTHON names: each test hands it a few lines and reads
-what they print.
+MXNet runs in its own interpreter, which NORMSPEC_MXNET_PYTHON names: each test passes it a few lines and reads their
+output.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import textwrap
 import mpmath
 import pytest
 
-#: What the lines may use: one training step of BatchNorm on one channel, its output and new moving averages.
+#: Definitions for the lines: one training step of BatchNorm on one channel, its output and new moving averages.
 PRELUDE = """
 import mxnet as mx
 from mxnet import autograd
@@ -59,13 +59,13 @@ def test_the_running_variance_is_recovered_from_its_reciprocal_root(dtype: str) 
 
 
 def test_the_running_variance_of_a_constant_is_negative() -> None:
-    """Of two ones with eps 1e-5 it is -7.8e-13 in float32, in the place of 0."""
+    """For two ones with eps 1e-5 it is -7.8e-13 in float32, and should be 0."""
     _, _, (got,) = mxnet("batch_norm([1.0, 1.0], 'float32', 1e-5, 0.0)")
     assert -1e-12 < got < -5e-13
 
 
 def test_the_running_variance_of_a_constant_is_infinite_without_eps() -> None:
-    """Of two ones with eps 0 it is infinite in float64, whatever it was, and stays so."""
+    """For two ones with eps 0 it is infinite in float64, whatever it was before, and stays so."""
     _, _, (got,) = mxnet("batch_norm([1.0, 1.0], 'float64', 0.0, 0.9)")
     assert got == float("inf")
 
@@ -78,7 +78,7 @@ def test_momentum_is_a_float32() -> None:
 
 
 def test_the_variance_of_float16_data_is_rounded_to_float16() -> None:
-    """Of 1000 and 0 it is 250000, which float16 has not: y is 0 in the place of 1 and -1, the running one infinite."""
+    """For 1000 and 0 it is 250000, beyond float16: y is 0 and not 1 and -1, and the running variance is infinite."""
     y, _, variance = mxnet("batch_norm([1000.0, 0.0], 'float16', 1e-5, 0.9)")
     assert (y, variance) == ([0.0, 0.0], [float("inf")])
     # A single step of float16 above the largest variance that it has: right below, wrong above.
@@ -107,7 +107,7 @@ def test_the_backward_pass_of_layer_norm_refuses_an_empty_batch() -> None:
 
 
 def test_group_norm_has_a_gain_for_each_group() -> None:
-    """Of four channels in two groups it takes two gains, and refuses four."""
+    """With four channels in two groups it takes two gains, and refuses four."""
     lines = """
     x = mx.nd.array([[[1.0], [3.0], [2.0], [6.0]]])
     def group_norm(gamma):
@@ -137,7 +137,7 @@ def test_group_norm_refuses_an_empty_batch() -> None:
 
 
 def test_a_product_that_is_broadcast_has_no_gradient_of_an_empty_array() -> None:
-    """The gradient of the factor is not written: what was in its memory before, 7, is what is read."""
+    """The gradient of the factor is not written: the previous content of its memory, 7, is read."""
     lines = """
     with mx.util.np_shape(True):
         factor, x = mx.nd.ones((1, 1)), mx.nd.zeros((0, 2))
@@ -153,7 +153,7 @@ def test_a_product_that_is_broadcast_has_no_gradient_of_an_empty_array() -> None
 
 @pytest.mark.parametrize(("dtype", "flushed"), [("float32", True), ("float64", False)])
 def test_softmax_has_no_subnormal_weights_in_float32(dtype: str, flushed: bool) -> None:
-    """Of logits 0 and -100 the second weight is 3.7e-44, a subnormal of float32: there it is 0."""
+    """For logits 0 and -100 the second weight is 3.7e-44, a subnormal of float32: there it is 0."""
     _, weight = mxnet(f"mx.nd.softmax(mx.nd.array([0.0, -100.0], dtype={dtype!r})).asnumpy().tolist()")
     exact = mpmath.exp(-100) / (1 + mpmath.exp(-100))
     assert weight == (0.0 if flushed else pytest.approx(float(exact), rel=1e-14))

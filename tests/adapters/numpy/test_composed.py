@@ -64,7 +64,7 @@ def test_derivatives_agree_with_finite_differences(name):
     assert {n for n, gradient in gradients.items() if gradient is not None} == set(names)
     assert _dot(gradients, along) == pytest.approx(float((slope * g).sum()), abs=1e-7)
 
-    # Second order is that of the arguments alone.
+    # Second order concerns only the arguments.
     along = {name: along[name] for name in explicit}
     second = {name: _rng(70 + i).normal(size=inputs[name].shape) for i, name in enumerate(explicit)}
     bars = session.vjp_vjp(inputs, problem.settings, g, second, parts=problem.parts)
@@ -79,7 +79,7 @@ def _layer_norm(x, gamma, beta, eps):
 
 
 def _textbook(problem, t):
-    """The formulas of the operators, with numpy alone."""
+    """The formulas of the operators, using only numpy."""
     x, parts = t["x"], problem.parts
 
     def call(part, x):
@@ -113,7 +113,7 @@ def test_values_are_the_formulas(name, dtype):
     y = _y(problem, inputs)
     exact = _textbook(problem, {n: None if a is None else a.astype(np.float64) for n, a in inputs.items()})
     assert y.dtype == dtype
-    # Parts round what they return: a few roundings of values below 8, steepened by what follows them.
+    # Parts round their results: a few roundings of values below 8, amplified by later steps.
     np.testing.assert_allclose(y.astype(np.float64), exact, atol=24 * float(ml_dtypes.finfo(dtype).eps))
 
 
@@ -160,7 +160,7 @@ def test_saturated_gates_are_exact(dtype):
 
 
 def test_extreme_fusion_logits_are_stable():
-    """One logit of 1e4, or all but one of minus infinity, gives that branch alone, and zero gradients of logits."""
+    """One logit of 1e4, or all but one at minus infinity, gives only that branch, and zero gradients of logits."""
     problem = PROBLEMS["mhc"]
     for logits in ([0.0, 1e4, 0.0], [-np.inf, 0.0, -np.inf], [-1e4, 1e4, -np.inf]):
         inputs = {**problem.drawn(), "logits": np.array(logits)}
@@ -225,7 +225,7 @@ def test_each_part_is_called_once_and_in_order(operator):
 
 
 def test_arguments_that_do_not_fit_are_refused():
-    """Logits of the wrong number or beside fuse, parameters of the wrong size, and no float raise ValueError."""
+    """Logits of a wrong number or together with fuse, parameters of a wrong size, and non-floats raise ValueError."""
     x = np.ones(SHAPE)
 
     def identity(x):

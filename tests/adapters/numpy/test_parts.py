@@ -72,7 +72,7 @@ def _made(part, tensors, memory=None, **more):
 
 
 def _point(kind, seed):
-    """What the part is handed, as a list of arrays, and how to hand it over."""
+    """The part's arguments as a list of arrays, and how to pass them."""
     rng = _rng(seed)
     if kind in FUSED:
         return [rng.normal(size=SHAPE) for _ in range(3)], list
@@ -88,7 +88,7 @@ def _listed(value):
 
 
 def test_every_differentiable_kind_is_tested():
-    """Every kind stands in the lists above, but for those without a derivative of their own."""
+    """Every kind is in the lists above, except those without a derivative of their own."""
     kinds = {kind for part in (*SINGLE.values(), *FUSED.values()) for kind in (part.kind,)}
     assert set(KINDS) - kinds == {"raising", "replayed"}
 
@@ -150,7 +150,7 @@ FORMULAS = {
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 @pytest.mark.parametrize("kind", list(FORMULAS))
 def test_values_are_the_formulas(kind, dtype):
-    """The value is the formula in float64, but for the rounding to x's dtype and a few units below it."""
+    """The value is the formula in float64, except the rounding to x's dtype and a few units below it."""
     x = _rng(8).normal(size=SHAPE).astype(dtype)
     tensors = _drawn(9, dtype)
     y = _made(SINGLE[kind], tensors)(x)
@@ -189,7 +189,7 @@ def test_identity_and_view_hand_back_the_memory_of_x():
 
 
 def test_counted_counts_from_when_it_was_built():
-    """The first call gives the value, the second its double; another one that is built begins anew."""
+    """The first call gives the value, the second its double; another one that is built starts again."""
     x, part = np.ones(SHAPE), Part("counted", inner=(Part("identity"),))
     counted = _made(part, {})
     assert [counted(x)[0, 0, 0], counted(x)[0, 0, 0]] == [1, 2]
@@ -200,7 +200,7 @@ def test_counted_counts_from_when_it_was_built():
 
 
 def test_buffered_returns_one_buffer():
-    """A later call, also of the part built again, overwrites what an earlier one returned; another part does not."""
+    """A later call, even of the part built again, overwrites an earlier result; another part does not."""
     memory, part, other = {}, *(Part("buffered", inner=(Part("negated"),)) for _ in range(2))
     first = _made(part, {}, memory)(np.ones(SHAPE))
     assert (first == -1).all()
@@ -220,14 +220,14 @@ def test_buffers_do_not_pile_up():
 
 
 def test_cut_parts_have_other_shapes():
-    """A misshapen part lacks the last feature, a broadcasting one has the first alone."""
+    """A misshapen part lacks the last feature; a broadcasting one has only the first."""
     x = np.ones(SHAPE)
     assert _made(SINGLE["misshapen"], _drawn(1))(x).shape == (3, 5, N - 1)
     assert _made(SINGLE["broadcasting"], _drawn(1))(x).shape == (3, 5, 1)
 
 
 def test_raising_raises():
-    """A raising part raises PartRaised, whatever is asked of it."""
+    """A raising part raises PartRaised for every request."""
     part, x = _made(Part("raising"), {}), np.ones(SHAPE)
     for call in (lambda: part(x), lambda: part.vjp(x, x), lambda: part.jvp(x, x), lambda: part.vjp_vjp(x, x, x)):
         with pytest.raises(PartRaised):

@@ -1,4 +1,4 @@
-"""ONNX's tensors, its models, and one's own functions on its arrays."""
+"""ONNX's tensors, its models, and the user's own functions on its arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def binding_of(made, operator):
 
 @pytest.mark.parametrize("made", [target, reference_target])
 def test_both_evaluators_have_every_normalisation(made):
-    """Each target has one binding of each normalisation, and no operator that is handed parts."""
+    """Each target has one binding of each normalisation, and no operator that takes parts."""
     assert {binding.operator for binding in made().bindings} == set(NORMALISATIONS)
     assert len(made().bindings) == len(NORMALISATIONS)
     assert made().framework == "onnx"
@@ -62,7 +62,7 @@ def test_a_session_serves_every_size(made, rows):
 @pytest.mark.parametrize("channel_axis", [1, -1])
 @pytest.mark.parametrize("training", [True, False])
 def test_batch_norm_has_its_channels_on_any_axis(made, channel_axis, training):
-    """The channel axis goes to 1 and back, and the running statistics move in training alone."""
+    """The channel axis moves to 1 and back, and the running statistics change only in training."""
     binding = binding_of(made, "batch_norm")
     x = np.array([[[1.0, 5.0]], [[3.0, 5.0]]])
     channels = x.shape[channel_axis]
@@ -108,7 +108,7 @@ def test_rms_norm_takes_the_last_axes_together(made):
 
 
 def test_an_own_function_takes_numpy_arrays(write):
-    """A function for ONNX is handed arrays, and has the gradients that stand beside it."""
+    """A function for ONNX gets arrays, and has the gradients defined next to it."""
     path = write(
         """
         import onnx

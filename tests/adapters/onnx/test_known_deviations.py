@@ -1,4 +1,4 @@
-"""What ONNX and its evaluators get wrong, pinned in their own terms: once it is mended, these tests say so."""
+"""Mistakes of ONNX and its evaluators, pinned in their own terms: once one is fixed, these tests say so."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def group_norm(made, x):
 
 
 def test_the_variance_of_group_norm_is_a_difference_that_may_be_negative():
-    """Of 39,996 and 39,997 it comes out at -128 in the reference, in the place of 1/4, and y is NaN."""
+    """For 39,996 and 39,997 it is -128 in the reference, and should be 1/4; y is NaN."""
     y = group_norm(reference_target, [[[39996.0], [39997.0]]])
     assert np.isnan(y).all()
     x = np.array([39996.0, 39997.0], np.float32)
@@ -110,7 +110,7 @@ def test_group_norm_of_no_samples_raises(made):
 
 @BOTH
 def test_the_first_stage_of_rms_norm_in_16_bits(made):
-    """Of 256 the square overflows float16: the runtime computes in float32, the reference obeys no stash_type."""
+    """The square of 256 overflows float16: the runtime computes in float32, the reference ignores stash_type."""
     x = np.array([[256.0, 0.0, 0.0, 0.0]], np.float16)
     settings = {"eps": 0.0, "axes": (-1,)}
     with np.errstate(over="ignore"):

@@ -18,7 +18,7 @@ LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
 
 @pytest.fixture
 def opened() -> Iterator[Callable[..., RemoteTarget]]:
-    """Open a target by its name, in a worker of its own."""
+    """Open a target by its name, in its own worker."""
     targets = []
 
     def opened(name: str, *, seconds: float = 30.0, memory: int | None = 1 << 30, **options: object) -> RemoteTarget:
@@ -51,7 +51,7 @@ def inputs() -> dict[str, np.ndarray]:
 
 @pytest.fixture
 def call(inputs: dict[str, np.ndarray]) -> Callable[..., dict[str, np.ndarray]]:
-    """Call a target's first binding, x scaled by a number that tells one call from another."""
+    """Call a target's first binding, with x scaled by a number that identifies the call."""
 
     def call(target: RemoteTarget, number: float = 1.0) -> dict[str, np.ndarray]:
         target.begin()

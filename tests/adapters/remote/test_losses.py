@@ -1,4 +1,4 @@
-"""Losing a worker: what is said of it, what is done again, and what is not."""
+"""Losing a worker: what is reported, what is repeated, and what is not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from normspec.spec.errors import NormspecError, NotImportable, TargetLost, Unkno
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
 
-#: Calls whose x is larger than one are dealt with; all others return x.
+#: Misbehaves only in calls whose x is larger than one; all others return x.
 ABOVE_ONE = """
 def layer_norm(x, gamma, beta, *, eps, axes):
     if abs(x).max() > 20:
@@ -25,7 +25,7 @@ def layer_norm(x, gamma, beta, *, eps, axes):
     return x
 """
 
-#: Garbage, written to whatever can be written to.
+#: Writes garbage wherever a process can write.
 WRITE_EVERYWHERE = """import contextlib, os
         for number in range(3, 50):
             with contextlib.suppress(OSError):
@@ -33,7 +33,7 @@ WRITE_EVERYWHERE = """import contextlib, os
 
 
 def gone(process: int) -> bool:
-    """Whether a process is no more, or will be within a few seconds."""
+    """Whether a process has ended, or does so within a few seconds."""
     for _ in range(100):
         try:
             with open(f"/proc/{process}/stat") as file:
@@ -79,7 +79,7 @@ def test_a_crash_is_told_where_it_was_and_the_next_call_works(function, call):
     ],
 )
 def test_what_becomes_of_a_worker(function, call, does, words):
-    """Each way to end is told apart, and the target goes on in a new worker."""
+    """Each way to end is distinguished, and the target goes on in a new worker."""
     target = function(ABOVE_ONE.format(does))
     with pytest.raises(TargetLost, match=words):
         call(target, 100.0)
@@ -98,7 +98,7 @@ def test_what_never_ends_is_stopped(function, call, does):
 
 
 def test_the_limit_is_for_one_requirement(function, call, inputs):
-    """Calls of one requirement share the time; a new one begins anew; what is asked aside has its own."""
+    """Calls of one requirement share the time; a new requirement has its own, and so has an extra question."""
     target = function(ABOVE_ONE.format("import time; time.sleep(0.7)"), seconds=1.0)
     for _ in range(2):
         call(target, 100.0)
@@ -140,7 +140,7 @@ def test_after_some_losses_no_call_is_made(function, inputs):
 
 
 def test_what_a_lost_worker_held_is_lost(function, inputs):
-    """Results of an earlier worker can no longer be read again, while what came with the call is kept."""
+    """Results that only an earlier worker held cannot be read again; those that came with the call are kept."""
     target = function(ABOVE_ONE.format("import os; os._exit(1)"))
     session = target.session(target.bindings[0])
     first = session.start(inputs, LAYER_NORM)
@@ -151,7 +151,7 @@ def test_what_a_lost_worker_held_is_lost(function, inputs):
 
 
 def test_an_end_between_two_calls_is_told_of(function, call):
-    """A target whose thread ends the process after the call is not quietly started anew."""
+    """A target whose thread ends the process after the call is not restarted silently."""
     target = function(ABOVE_ONE.format("import os, threading; threading.Timer(0.2, os._exit, (5,)).start()"))
     call(target, 100.0)
     assert gone(target.host._worker._process.pid)
@@ -182,7 +182,7 @@ def test_a_fork_is_the_targets_own(function, call):
 
 
 def test_a_child_that_holds_the_pipes_does_not_hide_the_end(function, call):
-    """A worker that is dead is found dead, although its child could still answer in its place."""
+    """A dead worker is found dead, although its child could still answer for it."""
     target = function(ABOVE_ONE.format("import os, time\n        if os.fork(): os._exit(4)\n        time.sleep(1000)"))
     started = time.monotonic()
     with pytest.raises(TargetLost, match="exit status 4"):
@@ -191,7 +191,7 @@ def test_a_child_that_holds_the_pipes_does_not_hide_the_end(function, call):
 
 
 def test_a_child_that_has_left_the_group_keeps_nobody_waiting(function, call, tmp_path):
-    """It holds the pipe of what is printed, and the worker's end is waited for no longer than a moment."""
+    """It holds the pipe of printed output, but the wait for the worker's end is only a moment."""
     number = tmp_path / "number"
     target = function(
         ABOVE_ONE.format(
@@ -209,7 +209,7 @@ def test_a_child_that_has_left_the_group_keeps_nobody_waiting(function, call, tm
 
 
 def test_ctrl_c_leaves_no_reply_that_is_taken_for_another(function, call, monkeypatch):
-    """An interrupted request takes its worker with it: the reply that it owes is not that to the next request."""
+    """An interrupted request ends its worker: the late reply is not taken for that to the next request."""
     target = function(ABOVE_ONE.format("import time; time.sleep(2)"))
 
     def pressed(*_: object) -> None:
@@ -226,7 +226,7 @@ def test_ctrl_c_leaves_no_reply_that_is_taken_for_another(function, call, monkey
     np.testing.assert_array_equal(call(target, 2.0)["y"] / 2.0, call(target)["y"])
 
 
-# What is printed -----------------------------------------------------------------------------------------------
+# Printed output ---------------------------------------------------------------------------------------------------
 
 
 def test_what_a_function_prints_is_shown_and_no_more_than_a_little(function, call, capfd):
@@ -244,7 +244,7 @@ def test_what_a_function_prints_is_shown_and_no_more_than_a_little(function, cal
 
 
 def test_a_long_line_is_cut(function, call, capfd):
-    """A flood without line ends is one line, of which the beginning is shown; the next line is shown again."""
+    """A flood without line ends is one line, and only its beginning is shown; the next line is shown again."""
     target = function(ABOVE_ONE.format("print('x' * 30_000); print('after')"))
     call(target, 100.0)
     target.close()
@@ -276,7 +276,7 @@ def test_standard_input_is_empty(function, call):
     ],
 )
 def test_a_target_that_cannot_be_opened(function, monkeypatch, source, words):
-    """It is told in one line why, and no worker is left."""
+    """It is reported in one line why, and no worker is left."""
     monkeypatch.setattr(hosting, "OPENING", 2.0 if "sleep" in source else 60.0)
     with pytest.raises(NotImportable, match=words) as caught:
         function(source)
@@ -284,7 +284,7 @@ def test_a_target_that_cannot_be_opened(function, monkeypatch, source, words):
 
 
 def test_errors_of_the_caller_arrive(function):
-    """What is wrong with the request is told as it is in this process."""
+    """Errors in the request are reported as in this process."""
     with pytest.raises(WrongSignature, match="cannot be called as"):
         function("def layer_norm(x): return x")
     with pytest.raises(UnknownTarget, match="did you mean 'numpy'"):
@@ -292,7 +292,7 @@ def test_errors_of_the_caller_arrive(function):
 
 
 def test_a_target_that_can_be_opened_once(function, call, tmp_path):
-    """If it cannot be had again after a loss, that is tried once."""
+    """If it cannot be opened again after a loss, that is tried once."""
     mark = tmp_path / "mark"
     mark.touch()
     target = function(
@@ -320,7 +320,7 @@ def test_a_target_that_can_be_opened_once(function, call, tmp_path):
     ],
 )
 def test_a_worker_that_describes_nonsense(tmp_path, reply, words):
-    """What a command says of its target is looked at before it is believed."""
+    """A command's description of its target is checked before it is used."""
     script = tmp_path / "worker.py"
     script.write_text(f"""
 import json, struct, sys
@@ -347,20 +347,20 @@ sys.stdin.buffer.read()
     ],
 )
 def test_commands_that_are_no_workers(target, kind, words):
-    """They are told from one at once."""
+    """They are recognised at once."""
     with pytest.raises(kind, match=words):
         ready(hosted(target))
 
 
 @pytest.mark.parametrize("python", ["/nonexistent/python", "no-such-python", __file__])
 def test_an_interpreter_that_does_not_exist(python):
-    """A path that cannot be run is told with what it should be."""
+    """A path that cannot be run is reported with what it should be."""
     with pytest.raises(NotImportable, match="is no Python interpreter: give the path of one"):
         hosted("numpy", python=python)
 
 
 def test_an_interpreter_that_is_none(tmp_path):
-    """A program that is no Python ends, and what it said is passed on."""
+    """A program that is not Python ends, and its output is passed on."""
     program = tmp_path / "python"
     program.write_text("#!/bin/sh\necho 'I am no Python' >&2\nexit 9\n")
     program.chmod(0o755)
@@ -381,7 +381,7 @@ def test_an_interpreter_that_starts_another(tmp_path, call):
 
 
 def test_the_folder_of_a_virtual_environment(tmp_path):
-    """It stands for the interpreter in it."""
+    """The folder stands for the interpreter in it."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python").symlink_to(sys.executable)
     assert interpreter(str(tmp_path)) == str(tmp_path / "bin" / "python")

@@ -33,7 +33,7 @@ def old_python() -> str:
 
 
 def test_the_numpy_target_conforms_under_python_3_8(old_python):
-    """All that a worker imports runs there, with NumPy alone beside it."""
+    """Everything that a worker imports runs there, with only NumPy installed."""
     report = normspec.check("numpy", python=old_python, profile="quick", dtypes=["float32"])
     assert report.conforms
     assert {result.op for result in report.results} == set(OPERATORS)
@@ -41,7 +41,7 @@ def test_the_numpy_target_conforms_under_python_3_8(old_python):
 
 
 def test_a_function_of_ones_own_under_python_3_8(old_python, tmp_path):
-    """So does a file of the user's, with what is installed there and not here."""
+    """A user's file does too, with packages installed there and not here."""
     file = tmp_path / "layers.py"
     file.write_text(
         "import sys\nimport numpy as np\nassert sys.version_info[:2] == (3, 8)\n\n"

@@ -1,4 +1,4 @@
-"""Requests made ahead: several go in one, and whoever makes them one by one finds the replies."""
+"""Requests made ahead: several are sent in one message, and later single requests find the replies."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def session(target):
 
 @pytest.fixture
 def sent(target, monkeypatch):
-    """What is asked of the worker from now on."""
+    """The messages sent to the worker from now on."""
     worker, found = target.host._worker, []
     send = worker.send
 
@@ -149,7 +149,7 @@ def test_replies_that_are_kept_are_found_in_any_order(session, sent):
 
 
 def test_evaluations_are_read_as_they_were_then(opened):
-    """start, pull and what is read again are asked ahead too, each of the state between the requests around it."""
+    """start, pull and later reads are requested ahead too, each in the state between the requests around it."""
     target = opened("numpy")
     session = target.session(next(one for one in target.bindings if one.operator == "layer_norm"))
     inputs = {**_of(0), "x": np.arange(6.0).reshape(2, 3)}
@@ -233,7 +233,7 @@ def test_a_plan_ends_where_something_unexpected_is_raised():
 
 
 def test_there_is_something_to_do_while_a_worker_imports(function):
-    """Step after step is made until the worker answers, or none is left."""
+    """Steps are made one after the other until the worker answers, or none is left."""
     target = function(COUNTING)
     steps = iter(range(1, 4))
     target.host.close()

@@ -1,4 +1,4 @@
-"""Sessions in a worker: what they return is what those in this process return."""
+"""Sessions in a worker return the same as sessions in this process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def here():
 
 @pytest.fixture
 def there(opened):
-    """The same in a worker."""
+    """The same session, in a worker."""
     return opened("numpy")
 
 
@@ -66,7 +66,7 @@ def test_the_target_is_described_alike(here, there):
 
 
 def test_traits_cross_over(there, monkeypatch):
-    """What a worker measures of its platform is known here, and asked for once."""
+    """The traits that a worker measures of its platform arrive here, and are measured once."""
     said = [{"dtype": "float32", "key": "subnormals", "value": "flushed", "evidence": "products become 0"}]
     asked = []
     monkeypatch.setattr(there.host, "aside", lambda message: asked.append(message) or {"traits": said})
@@ -122,7 +122,7 @@ def test_calls_of_which_nothing_is_kept(here, there, inputs):
 
 
 def test_each_of_so_many_calls_is_made(function, inputs):
-    """What a function changes from call to call shows in one request, too."""
+    """A function that changes from call to call shows that within one request, too."""
     target = function("""
         calls = [0]
 
@@ -137,7 +137,7 @@ def test_each_of_so_many_calls_is_made(function, inputs):
 
 @pytest.mark.parametrize("count", [0, 2, 4])
 def test_another_number_of_results_is_no_answer(count):
-    """As many results have to come as calls were asked for."""
+    """The number of results must be the number of calls requested."""
     request = {"do": "call", "times": 3}
     reply = {"outputs": [{"y": np.zeros(2)}] * count}
     assert not answers(request, reply, ("y",))
@@ -145,7 +145,7 @@ def test_another_number_of_results_is_no_answer(count):
 
 
 def test_a_worker_turns_from_one_unit_to_the_next(monkeypatch, inputs):
-    """What was compiled is let go of when the operator or the dtype changes, and at no other time."""
+    """Compiled code is dropped when the operator or the dtype changes, and at no other time."""
     server = Server()
     server.answer({"do": "open", "target": "numpy"})
     forgotten = []
@@ -197,7 +197,7 @@ def test_parts_and_their_leaves(here, there, inputs):
 
 
 def test_the_calls_of_parts_are_recorded(there, inputs):
-    """The recorder has each call, and reads what was handed over again in the worker."""
+    """The recorder has each call, and reads its tensors again in the worker."""
     session = _session(there, "residual")
     parts = {"branch": Part("negated")}
     recorder = session.start({"x": inputs["x"]}, {}, parts=parts, record=True).recorder
@@ -227,7 +227,7 @@ def test_a_buffer_that_is_used_again_shows(function, inputs):
     session = target.session(target.bindings[0])
     first = session.start(inputs, LAYER_NORM)
     kept = first.outputs()["y"]
-    kept[:] = 9.0  # what is returned is the caller's own
+    kept[:] = 9.0  # the caller owns the result
     np.testing.assert_array_equal(first.outputs()["y"], inputs["x"])
     second = session.start({**inputs, "x": inputs["x"] + 1.0}, LAYER_NORM)
     np.testing.assert_array_equal(first.outputs()["y"], inputs["x"] + 1.0)
@@ -298,7 +298,7 @@ def test_how_calls_end(function, inputs):
 
 
 def test_layouts(there, inputs):
-    """Every layout of the target can be handed over; one that cannot be made is told as here."""
+    """Every layout of the target can be passed; one that cannot be made is reported as here."""
     session = _session(there, "layer_norm")
     for layout in set(there.layouts) - {"zero_stride", "channels_last", "sliced_second_axis"}:  # two axes are too few
         y = session.start(inputs, LAYER_NORM, layouts={"x": layout}).outputs()["y"]
@@ -309,7 +309,7 @@ def test_layouts(there, inputs):
 
 
 def test_what_is_no_longer_needed_is_released(function, inputs):
-    """The worker forgets what the judge has: memory does not grow with the calls."""
+    """The worker forgets whatever the judge no longer needs: memory does not grow with the calls."""
     target = function("""
         alive = set()
 
@@ -331,7 +331,7 @@ def test_what_is_no_longer_needed_is_released(function, inputs):
 
 
 def test_several_functions_and_bindings_side_by_side(opened, inputs):
-    """Two workers know nothing of one another, and one holds all bindings of its target."""
+    """Two workers are independent, and one worker holds all bindings of its target."""
     first, second = opened("numpy"), opened("numpy", op=("layer_norm",))
     assert [binding.operator for binding in second.bindings] == ["layer_norm"]
     found = {binding.operator: first.session(binding) for binding in first.bindings}

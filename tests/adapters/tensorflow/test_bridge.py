@@ -44,7 +44,7 @@ def test_a_tensor_has_no_strides():
 
 
 def test_nothing_is_shared_with_an_array():
-    """A tensor does not change with the array it was made of, nor what was read with the tensor's memory."""
+    """A tensor does not change with the array it was made from, nor an array that was read with the tensor's memory."""
     array = np.zeros(64, np.float32)
     tensor = BRIDGE.tensor(array, "contiguous", "cpu")
     array += 1
@@ -76,7 +76,7 @@ def _symbolic():
     ],
 )
 def test_what_is_no_tensor_of_floats(value, message, kind):
-    """A result of the wrong type or dtype, or one that has no value, is told as what it is."""
+    """A result of the wrong type or dtype, or one that has no value, is reported as what it is."""
     with pytest.raises(BadOutput, match=message) as caught:
         BRIDGE.array(value, "y")
     assert caught.value.kind == kind
@@ -123,7 +123,7 @@ def test_a_gpu_without_one(monkeypatch, device):
 
 
 def test_a_gpu_beyond_the_last(monkeypatch):
-    """An index beyond the last GPU is told with the last one."""
+    """An index beyond the last GPU is reported with the last one."""
     _with_gpus(monkeypatch, 2)
     assert BRIDGE.devices() == ("cpu", "/GPU:0", "/GPU:1")
     BRIDGE.check_device("gpu")
@@ -133,7 +133,7 @@ def test_a_gpu_beyond_the_last(monkeypatch):
 
 
 def test_the_surroundings_are_put_back():
-    """The logger, the device and the tape are set for a call, and the process's own afterwards, whatever is raised."""
+    """The logger, the device and the tape are set for a call and restored afterwards, whatever is raised."""
     logger = tf.get_logger()
     level, disabled = logger.level, logger.disabled
     x = BRIDGE.tensor(np.ones(2), "contiguous", "cpu", tracked=True)

@@ -28,7 +28,7 @@ def test_values_and_derivatives(binding, name, dtype):
 
 @pytest.mark.parametrize("operator", COMPOSED)
 def test_every_composed_operator_has_a_binding(operator):
-    """Each composed operator is there, with its parts handed over."""
+    """Each composed operator has a binding, and its parts are passed."""
     assert any(binding.operator == operator for binding in BINDINGS)
 
 
@@ -54,5 +54,5 @@ def test_surplus_logits_are_refused():
 
 @pytest.mark.parametrize("binding", [b for b in BINDINGS if b.conventions.get("storage") == "native"])
 def test_every_operation_is_rounded(binding):
-    """In 16 bits the result is further from the exact one than one rounding could take it: storage is native."""
+    """In 16 bits the result is further from the exact one than a single rounding could move it: storage is native."""
     assert worst_in_bfloat16(TARGET, binding) > 4

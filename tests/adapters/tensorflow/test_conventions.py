@@ -1,4 +1,4 @@
-"""What TensorFlow does differently by design, each declared convention shown by experiment."""
+"""TensorFlow's differences by design: an experiment shows each declared convention."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _subnormal(dtype):
     [(b, dtype) for b in TARGET.bindings for dtype in (np.float32, np.float64) if (b, dtype) != (FUSED, np.float64)],
 )
 def test_subnormal_numbers_are_flushed(binding, dtype):
-    """What would be a subnormal number is zero, in every binding, and measured so; none has to declare it."""
+    """A result that would be subnormal is zero, in every binding, and this is measured; none has to declare it."""
     assert np.dtype(dtype).name in {trait.dtype for trait in TARGET.traits("cpu")}
     assert "subnormals" not in binding.conventions
     tiny = _subnormal(dtype)
@@ -152,7 +152,7 @@ def test_subnormal_numbers_are_flushed(binding, dtype):
     zeros, ones = np.zeros(2, dtype), np.ones(2, dtype)
     part, zero = Part("identity"), Part("zero")
     cases: dict[str, tuple[dict, dict, dict]] = {
-        # beta alone is left of a group of zeros.
+        # For a group of zeros only beta is left.
         "layer_norm": ({"x": 0 * x, "gamma": ones, "beta": tiny * ones}, {"eps": 1.0, "axes": (-1,)}, {}),
         "batch_norm": (
             {"x": x, "gamma": ones, "beta": zeros, "running_mean": zeros, "running_var": ones},

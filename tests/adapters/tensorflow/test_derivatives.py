@@ -38,7 +38,7 @@ FUNCTIONS = {
 
 @pytest.fixture
 def expected(layer_norm_inputs):
-    """What the NumPy target makes of the same."""
+    """The NumPy target's results on the same inputs."""
     target = plain.target()
     (binding,) = (b for b in target.bindings if b.operator == "layer_norm")
     return target.session(binding)
@@ -80,7 +80,7 @@ def test_evaluations_are_pulled_late_and_in_any_order(layer_norm_inputs, name):
 
 
 def test_gradients_of_some_inputs(layer_norm_inputs):
-    """Only what was asked for is watched, and pulled."""
+    """Only requested inputs are watched, and pulled."""
     evaluation = _session(_norm).start(layer_norm_inputs, SETTINGS, wrt=("gamma",))
     gradients = evaluation.pull(layer_norm_inputs["x"]).gradients()
     assert gradients["x"] is None
@@ -111,7 +111,7 @@ def test_gradients_that_do_not_arrive(layer_norm_inputs, function, missing):
 
 
 def test_a_gradient_in_slices_is_a_gradient(layer_norm_inputs):
-    """What tf.gather sends back, rows with their numbers, arrives as the tensor that it stands for."""
+    """The gradient of tf.gather, rows with their numbers, arrives as the tensor that it stands for."""
 
     def layer_norm(x, gamma, beta, **settings):
         return _norm(x, tf.gather(gamma, tf.range(7)), beta, **settings)
@@ -126,7 +126,7 @@ def test_a_gradient_in_slices_is_a_gradient(layer_norm_inputs):
 
 @tf.custom_gradient
 def _doubled(x):
-    """2 x, whose gradient comes from outside TensorFlow."""
+    """2 x, with a gradient from outside TensorFlow."""
     return 2 * x, lambda g: tf.constant(2 * g.numpy())
 
 
@@ -141,7 +141,7 @@ def test_a_backward_that_is_not_differentiable(layer_norm_inputs):
 
 
 def test_recomputation_has_a_gradient_alone(layer_norm_inputs):
-    """tf.recompute_grad refuses forward mode by NotImplementedError, which is told as what it is."""
+    """tf.recompute_grad refuses forward mode with NotImplementedError, which is reported as what it is."""
     with pytest.raises(Unsupported, match=r"no forward-mode .*: recompute_grad tried to transpose"):
         _session(FUNCTIONS["tf.recompute_grad"]).jvp(layer_norm_inputs, SETTINGS, {"x": layer_norm_inputs["x"]})
 
@@ -206,7 +206,7 @@ def test_inference_watches_nothing(layer_norm_inputs):
 
 
 def test_old_tapes_are_let_go():
-    """So many tapes are kept that the newest can always be pulled; one that is gone is told as what it is."""
+    """Enough tapes are kept that the newest can always be pulled; a dropped one is reported as what it is."""
     tapes, tensors = Tapes(), [tf.constant(float(k)) for k in range(40)]
     for x in tensors:
         with tf.GradientTape(persistent=True) as tape:

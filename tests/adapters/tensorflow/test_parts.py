@@ -1,4 +1,4 @@
-"""Parts on TensorFlow tensors: against those on NumPy arrays, whose derivatives are written out."""
+"""Parts on TensorFlow tensors, compared with those on NumPy arrays, whose derivatives are written out."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_tapes_agree_with_the_written_derivatives(kind, dtype):
 @pytest.mark.parametrize("kind", list(PARTS))
 @pytest.mark.parametrize("shapes", ["known", "unknown"])
 def test_parts_are_traced(kind, shapes):
-    """Within a tf.function, its shapes known or not, a part computes what it does outside."""
+    """Within a tf.function, with known shapes or unknown, a part computes the same as outside."""
     p = PartProblem(kind, np.float32, TENSORFLOW)
     tensors = p.tensors(p.arrays)
     specs = [tf.TensorSpec([None] * t.shape.rank if shapes == "unknown" else t.shape, t.dtype) for t in tensors]

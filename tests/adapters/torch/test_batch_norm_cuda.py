@@ -1,4 +1,4 @@
-"""What is known of PyTorch's CUDA batch_norm, held to numbers that an H100 gave (PyTorch 2.11): it needs no GPU."""
+"""PyTorch's CUDA batch_norm: its known mistakes against numbers from an H100 (PyTorch 2.11); this needs no GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from normspec.adapters.torch.batch_norm_cuda import INSTANCE_NORM_ON_CUDA, ON_CU
 SETTINGS = {"eps": 1e-6, "momentum": 0.0, "training": True, "channel_axis": 1}
 X = np.array([float.fromhex(v) for v in ("0x1.58p-15", "-0x1.1e8p-13", "0x1.1ccp-12", "-0x1.71p-13")])
 G = np.array([float.fromhex(v) for v in ("0x1.78p-17", "0x1.08cp-13", "0x1.4c8p-14", "0x1.474p-13")])
-#: In float64, and what the GPU gave where every product of g and x - mean is below 2^-25.
+#: The exact values in float64, and the GPU's where every product of g and x - mean is below 2^-25.
 EXACT = {"dx": [9.092775161314801, -3.59199342810960, 1.38151033036312, -6.88229206356832], "dgamma": -2.2368977e-5}
 GIVEN = {"dx": [9.1171875, -3.67578125, 1.5478515625, -6.98828125], "dgamma": 0.0}
 SHAPES = {"dx": (2, 1, 2), "dgamma": (1,)}
@@ -38,7 +38,7 @@ def small(output: str) -> Failure:
 
 @pytest.mark.parametrize(("requirement", "output"), [("BN-G1", "dx"), ("BN-G2", "dgamma")])
 def test_products_below_the_format_are_lost(requirement: str, output: str) -> None:
-    """What the GPU gave is predicted; thirty times the exact value, of either sign, is not."""
+    """The GPU's result is predicted; thirty times the exact value, of either sign, is not."""
     known, failure = entry(requirement, output), small(output)
     assert np.all(known.covers(failure))
     for factor in (-30.0, 30.0):
@@ -63,7 +63,7 @@ def test_a_product_above_the_format_is_infinite() -> None:
 
 
 def test_instance_norm_loses_them_in_each_sample() -> None:
-    """What the GPU gave for one sample is predicted of instance_norm, whose dgamma is the sum over samples."""
+    """The GPU's result for one sample is predicted for instance_norm, whose dgamma is the sum over samples."""
     x = np.array([float.fromhex("-0x1.9e8p-9"), float.fromhex("0x1.9e8p-9")])
     g = np.array([float.fromhex("0x1.254p-13"), float.fromhex("0x1.23p-16")])
     dx = Failure(

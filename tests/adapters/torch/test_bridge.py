@@ -69,7 +69,7 @@ def test_read_only_arrays_are_taken():
 
 
 def test_reading_copies():
-    """What was read does not change with the tensor."""
+    """An array that was read does not change with the tensor."""
     tensor = torch.zeros(3)
     array = BRIDGE.array(tensor, "y")
     tensor.add_(1)
@@ -90,7 +90,7 @@ def test_reading_copies():
     ],
 )
 def test_what_is_no_tensor_of_floats(value, message, kind):
-    """A result of the wrong type, dtype, layout or device is told as what it is."""
+    """A result of the wrong type, dtype, layout or device is reported as what it is."""
     with pytest.raises(BadOutput, match=message) as caught:
         BRIDGE.array(value, "y")
     assert caught.value.kind == kind
@@ -129,7 +129,7 @@ def test_cuda_without_cuda(monkeypatch):
 
 
 def test_cuda_beyond_the_last(monkeypatch):
-    """An index beyond the last GPU is told with the last one."""
+    """An index beyond the last GPU is reported with the last one."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     BRIDGE.check_device("cuda")
@@ -140,7 +140,7 @@ def test_cuda_beyond_the_last(monkeypatch):
 
 @pytest.mark.parametrize("gradients", [True, False])
 def test_the_surroundings_are_put_back(gradients):
-    """Gradient mode and threads are set for a call, and the process's own afterwards, whatever the target did."""
+    """Gradient mode and threads are set for a call and restored afterwards, whatever the target did."""
     threads, mode = torch.get_num_threads(), torch.is_grad_enabled()
     with pytest.raises(ValueError, match="out"), BRIDGE.guarded(10, gradients=gradients):
         assert torch.is_grad_enabled() is gradients

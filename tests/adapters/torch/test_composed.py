@@ -27,12 +27,12 @@ def test_values_and_derivatives(binding, name, dtype):
 
 @pytest.mark.parametrize("operator", COMPOSED)
 def test_every_composed_operator_has_a_binding(operator):
-    """Each composed operator is there, with its parts handed over."""
+    """Each composed operator has a binding, and its parts are passed."""
     assert any(binding.operator == operator for binding in BINDINGS)
 
 
 def test_lerp_takes_no_carry():
-    """torch.lerp has one weight: a carry gate of its own is unsupported, and the reason says so."""
+    """torch.lerp has one weight: a separate carry gate is unsupported, and the reason says so."""
     (binding,) = (b for b in BINDINGS if b.name == "torch.lerp(x, H, t)")
     problem = PROBLEMS["highway, carry"]
     with pytest.raises(Unsupported, match="takes no carry"):
@@ -50,5 +50,5 @@ def test_results_of_another_shape(binding):
 
 @pytest.mark.parametrize("binding", [b for b in BINDINGS if b.conventions.get("storage") == "native"])
 def test_highways_round_every_operation(binding):
-    """In 16 bits the result is further from the exact one than one rounding could take it: storage is native."""
+    """In 16 bits the result is further from the exact one than a single rounding could move it: storage is native."""
     assert worst_in_bfloat16(TARGET, binding) > 4

@@ -1,4 +1,4 @@
-"""What PyTorch does differently by design, each declared convention shown by experiment."""
+"""PyTorch's differences by design: an experiment shows each declared convention."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_one_value_per_channel_is_an_error(binding):
 
 @pytest.mark.parametrize("binding", BATCH_NORM, ids=_names(BATCH_NORM))
 def test_eps_zero_is_refused_in_training(binding):
-    """PyTorch raises for eps = 0 in training, and the binding says so beforehand; inference takes it."""
+    """PyTorch raises for eps = 0 in training, and the binding says so beforehand; inference accepts it."""
     inputs = _batch(binding, [[1.0, 2.0], [3.0, 5.0]])
     for training in (True, False):
         settings = {**TRAINING, "eps": 0.0, "training": training}

@@ -1,4 +1,4 @@
-"""PyTorch's GroupNorm and InstanceNorm: what their bindings hand over, and what each declares shown by experiment."""
+"""PyTorch's GroupNorm and InstanceNorm: what their bindings pass; an experiment shows each declared convention."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_one_position_is_an_error(name):
 
 
 def test_group_norm_squares_what_has_its_channels_last():
-    """Of float32 data of mean 4096 and deviation 1, contiguous y keeps two digits, and that of channels last none."""
+    """For float32 data of mean 4096 and deviation 1, contiguous y keeps two digits, and with channels last none."""
     assert all(BINDINGS[name].conventions["variance_algorithm"] == "one-pass" for name in GROUP_NORMS)
     rng = np.random.Generator(np.random.Philox(13))
     x = (rng.normal(size=(2, 4, 3, 3)) + 4096).astype(np.float32)
@@ -81,7 +81,7 @@ def test_group_norm_squares_what_has_its_channels_last():
 
 
 def test_group_norm_has_no_gradient_of_a_bias_alone():
-    """The gradient of a bias without a weight raises, and that of x beside it does not."""
+    """The gradient of a bias without a weight raises; the gradient of x in the same call does not."""
     x, bias = torch.ones(2, 4, 3, requires_grad=True), torch.ones(4, requires_grad=True)
     y = functional.group_norm(x, 2, None, bias)
     assert torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=True)[0] is not None
@@ -90,7 +90,7 @@ def test_group_norm_has_no_gradient_of_a_bias_alone():
 
 
 def test_group_norm_refuses_one_value_a_group_of_one_sample():
-    """One sample of one value a group raises, two samples do not."""
+    """One sample of one value per group raises, two samples do not."""
     with pytest.raises(ValueError, match="Expected more than 1 value per channel"):
         functional.group_norm(torch.ones(1, 2), 2)
     assert not functional.group_norm(torch.ones(2, 2), 2).any()

@@ -1,4 +1,4 @@
-"""What is known of PyTorch's CUDA group_norm, held to numbers that an H100 gave (PyTorch 2.11): it needs no GPU."""
+"""PyTorch's CUDA group_norm: its known mistakes against numbers from an H100 (PyTorch 2.11); this needs no GPU."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def failing(output: str, got: float, eps: float = 1e-6) -> Failure:
 
 @pytest.mark.parametrize("output", SEEN)
 def test_a_small_eps_is_rounded(output: str) -> None:
-    """What the GPU gave is predicted at its place; one hundredth more, the opposite sign and NaN are not."""
+    """The GPU's result is predicted at its place; one hundredth more, the opposite sign and NaN are not."""
     _, given, where = SEEN[output]
     known, got = entry(output), float.fromhex(given)
     assert np.asarray(known.covers(failing(output, got)))[where]
@@ -84,7 +84,7 @@ def test_a_normal_eps_is_no_excuse() -> None:
 
 
 def test_all_of_it_is_about_cuda() -> None:
-    """On the CPU none of it is an excuse; eps is an excuse in float16 alone."""
+    """On the CPU none of it is an excuse; eps is an excuse only in float16."""
     assert not any(one.applies(dtype="float16", device="cpu") for one in ON_CUDA)
     assert [one.requirement for one in ON_CUDA if one.applies(dtype="bfloat16", device="cuda")] == ["CM-S1"]
 

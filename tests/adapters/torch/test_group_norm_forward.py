@@ -1,4 +1,4 @@
-"""PyTorch's forward mode over the gradient of group_norm: what is known of it, held to what PyTorch returns."""
+"""PyTorch's forward mode over the gradient of group_norm: its known mistake, compared with PyTorch's results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def draw(dtype: type, mean: float, tangent: float, seed: int = 0) -> dict[str, n
 
 
 def of_torch(output: str, given: dict[str, np.ndarray], name: str = "torch.nn.functional.group_norm") -> np.ndarray:
-    """What PyTorch returns."""
+    """PyTorch's result."""
     session, inputs = TARGET.session(BINDINGS[name]), {"x": given["x"], "gamma": given["gamma"], "beta": None}
     if output == OUTPUTS[2]:
         found = session.nested("jvp_jvp", inputs, SETTINGS, {"x": given["t"]}, {"x": given["s"]})["y"]
@@ -46,7 +46,7 @@ def of_torch(output: str, given: dict[str, np.ndarray], name: str = "torch.nn.fu
 
 
 def exact(output: str, given: dict[str, np.ndarray]) -> np.ndarray:
-    """What is right, in float64."""
+    """The right result, in float64."""
     x, g, t, s, gamma = (given[name] for name in ("x", "g", "t", "s", "gamma"))
     if output == OUTPUTS[2]:
         return group_norm_jvp_jvp_exact(x, gamma, None, t, None, None, s, None, None, **SETTINGS).hi
@@ -56,7 +56,7 @@ def exact(output: str, given: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def failing(output: str, given: dict[str, np.ndarray]) -> Failure:
-    """What PyTorch returns as a failure of all elements, nothing being allowed for."""
+    """PyTorch's result as a failure of all elements, with an envelope of zero."""
     inputs = {"x": given["x"], "gamma": given["gamma"], "beta": None}
     got = of_torch(output, given).astype(np.float64)
     tangents = {"x": given["t"], "gamma": None}

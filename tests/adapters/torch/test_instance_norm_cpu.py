@@ -1,4 +1,4 @@
-"""PyTorch's instance_norm misreads the cotangent of one sample whose channels lie last."""
+"""PyTorch's instance_norm misreads the cotangent of a single sample whose channels lie last."""
 
 from __future__ import annotations
 

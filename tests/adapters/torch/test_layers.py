@@ -38,7 +38,7 @@ def _problem(binding, training, dtype, seed=5):
 
 
 def _expected(binding, suffix, inputs, settings, *more):
-    """What the plain NumPy layers say, in float64."""
+    """The results of the plain NumPy layers, in float64."""
     made = function(binding.operator, suffix.removeprefix("_") or "call")
     wide = [array.astype(np.float64) for array in (*inputs.values(), *more)]
     result = made(*wide, **settings)
@@ -77,7 +77,7 @@ def test_values_and_derivatives(binding, training, dtype):
 
 @pytest.mark.parametrize(("binding", "training"), list(_cases()))
 def test_float32_parameters(binding, training):
-    """16-bit x beside float32 parameters gives y in x's dtype, and parameter gradients and statistics in float32."""
+    """16-bit x with float32 parameters gives y in x's dtype, and parameter gradients and statistics in float32."""
     inputs, settings, (g, *_) = _problem(binding, training, np.float32)
     inputs["x"], g = inputs["x"].astype(ml_dtypes.bfloat16), g.astype(ml_dtypes.bfloat16)
     evaluation = TARGET.session(binding).start(inputs, settings)
@@ -105,7 +105,7 @@ def test_absent_parameters(binding, training, absent):
 @pytest.mark.parametrize("wrt", [("x",), ("gamma",), ("beta",), ("x", "beta")])
 @pytest.mark.parametrize(("binding", "training"), list(_cases()))
 def test_gradient_masks(binding, training, wrt):
-    """Only what is asked for is tracked, and it is the same gradient."""
+    """Only requested gradients are tracked, and they have the same values."""
     inputs, settings, (g, *_) = _problem(binding, training, np.float64)
     session = TARGET.session(binding)
     every = session.start(inputs, settings).pull(g).gradients()
@@ -157,7 +157,7 @@ def test_several_axes():
 
 @pytest.mark.parametrize(("binding", "training"), list(_cases("batch_norm")))
 def test_running_statistics_are_new_tensors(binding, training):
-    """PyTorch updates running statistics in place; what was handed in is left alone all the same."""
+    """PyTorch updates running statistics in place; the tensors passed are nevertheless left unchanged."""
     inputs, settings, _ = _problem(binding, training, np.float32)
     evaluation = TARGET.session(binding).start(inputs, settings)
     for name, now in evaluation.inputs().items():

@@ -1,4 +1,4 @@
-"""One's own functions on PyTorch tensors, sound and hostile."""
+"""The user's own functions on PyTorch tensors, sound and hostile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _norm(x, gamma, beta, eps, axes):
 
 
 def test_framework_from_imports(write):
-    """A file that imports torch is for PyTorch, NumPy beside it or not."""
+    """A file that imports torch is for PyTorch, whether it imports NumPy too or not."""
     path = write(
         """
         import numpy as np
@@ -40,7 +40,7 @@ def test_framework_from_imports(write):
 
 
 def test_module_with_modes(layer_norm_inputs):
-    """A torch module is put into training and inference; its forward has the operator's arguments, or x alone."""
+    """A torch module is put into training and inference; its forward takes the operator's arguments, or only x."""
 
     class Layer(torch.nn.Module):
         def forward(self, x, gamma, beta, *, eps, axes):
@@ -61,7 +61,7 @@ def test_module_with_modes(layer_norm_inputs):
 
 
 def test_derivatives_come_from_autograd(layer_norm_inputs):
-    """Gradient, tangent and second order of a composed function need nothing beside it."""
+    """Gradient, tangent and second order of a composed function need no extra functions."""
     session = _session(lambda x, gamma, beta, *, eps, axes: _norm(x, gamma, beta, eps, axes))
     g = layer_norm_inputs["x"][::-1].copy()
     own = session.start(layer_norm_inputs, SETTINGS).pull(g).gradients()
@@ -102,7 +102,7 @@ def test_a_tangent_that_does_not_arrive(layer_norm_inputs):
 
 
 def test_a_kernel_brings_its_own_gradient(layer_norm_inputs):
-    """Where autograd sees nothing, NAME_vjp beside the function serves."""
+    """Where autograd sees nothing, NAME_vjp next to the function is used."""
 
     class Kernel:
         @torch.no_grad()
@@ -142,7 +142,7 @@ def test_two_cotangents_through_one_evaluation(layer_norm_inputs):
     ],
 )
 def test_what_is_no_result(layer_norm_inputs, function, error, message):
-    """Whatever comes in place of a tensor of floats is told as what it is."""
+    """Anything returned in place of a tensor of floats is reported as what it is."""
     with pytest.raises(error, match=message):
         _session(function).start(layer_norm_inputs, SETTINGS)
 
@@ -228,7 +228,7 @@ def test_a_backward_that_is_not_differentiable(layer_norm_inputs):
 
 
 class _Square(torch.autograd.Function):
-    """x^2, whose backward is not made to be differentiated."""
+    """x^2 with a backward that cannot be differentiated."""
 
     @staticmethod
     def forward(ctx, x):

@@ -1,4 +1,4 @@
-"""Layers of one's own on PyTorch: what they take is found out, and their parameters are lent to them."""
+"""The user's own layers on PyTorch: what they take is found out, and their parameters are lent to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from normspec.spec.errors import CannotVary, UnknownOperator, WrongSignature
 
 
 class Plain(nn.Module):
-    """LayerNorm whose eps no attribute says."""
+    """LayerNorm without an attribute for eps."""
 
     def __init__(self, dim, eps=1e-5):
         super().__init__()
@@ -45,7 +45,7 @@ class Beside(Plain):
 
 
 class Moving(nn.Module):
-    """BatchNorm without an attribute for momentum, whose statistics are assigned anew."""
+    """BatchNorm without an attribute for momentum; its statistics are replaced by new tensors."""
 
     def __init__(self, channels):
         super().__init__()
@@ -60,13 +60,13 @@ class Moving(nn.Module):
 
 
 def fixed_of(layer, op=None, **declared):
-    """What is fixed of a layer, and its binding."""
+    """What is fixed in a layer, and its binding."""
     (binding,) = resolve(layer, op=op, framework=None, declared=Declared(**declared)).bindings
     return binding.fixed, binding
 
 
 def test_values_and_gradients_are_those_of_what_was_lent():
-    """y, dx, dgamma and dbeta belong to the tensors that were handed in; the layer's own stay what they are."""
+    """y, dx, dgamma and dbeta belong to the tensors that were passed; the layer's own stay unchanged."""
     rng = np.random.Generator(np.random.Philox(4))
     x, g, gamma, beta = (rng.normal(size=shape) for shape in ((3, 2, 8), (3, 2, 8), (8,), (8,)))
     layer = Plain(8, 0.25)
@@ -90,7 +90,7 @@ def test_eps_is_measured(eps):
 
 
 def test_what_cannot_be_measured_is_asked():
-    """Another formula has no such eps: it is to be declared, and then shows."""
+    """Another formula has no such eps: it has to be declared, and then shows."""
     with pytest.raises(WrongSignature, match="say --fixed eps=1e-6"):
         fixed_of(Beside(9), "layer_norm")
     assert fixed_of(Beside(9), "layer_norm", fixed={"eps": "1e-5"})[0].eps == 1e-5
@@ -104,14 +104,14 @@ def test_a_class_takes_what_its_constructor_takes():
 
 
 def test_a_layer_of_torch_is_found_out_to_vary_as_it_does():
-    """Several axes, and parameters that are there or not; it follows what torch's own binding follows."""
+    """Several axes, and parameters that may be absent; it follows the same conventions as torch's own binding."""
     fixed, binding = fixed_of(nn.LayerNorm)
     assert (fixed.axes, fixed.given) == (None, (("gamma", "beta"), ("gamma",), ()))
     assert binding.conventions == {"storage": "H2"}
 
 
 class Derived(nn.LayerNorm):
-    """LayerNorm that derives from torch's, and computes by itself."""
+    """LayerNorm derived from torch's, with its own computation."""
 
     def forward(self, input):
         return Plain.forward(self, input)  # type: ignore[arg-type]
@@ -120,14 +120,14 @@ class Derived(nn.LayerNorm):
 
 
 class Around(nn.LayerNorm):
-    """The same, that calls torch's function."""
+    """The same, but calling torch's function."""
 
     def forward(self, input):
         return nn.functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
 class Holding(nn.Module):
-    """A layer that has one of torch's within it, for its parameters alone."""
+    """A layer that contains one of torch's only for its parameters."""
 
     def __init__(self, dim):
         super().__init__()
@@ -142,14 +142,14 @@ class Holding(nn.Module):
     [(Derived, {}), (Holding(8), {}), (Around, {"storage": "H2"}), (nn.LayerNorm, {"storage": "H2"})],
 )
 def test_only_what_computes_with_a_layer_of_torch_may_differ_as_that_does(layer, conventions):
-    """Whatever it derives from, or has within it: torch's own function has to be called."""
+    """Whatever it derives from or contains, torch's own function has to be called."""
     _, binding = fixed_of(layer, "layer_norm")
     assert binding.conventions == conventions
     assert bool(binding.known_violations) is bool(conventions)
 
 
 def test_a_rank_and_a_layout_are_found_out():
-    """What takes images with their channels first is handed such, whatever x is."""
+    """A layer for images with their channels first gets such images, whatever x is."""
     fixed, binding = fixed_of(OnImages(8), "layer_norm")
     assert (fixed.native, fixed.shape) == ((4,), (8,))
     for shape in ((8,), (3, 8), (2, 3, 8), (2, 3, 1, 2, 8)):
@@ -159,7 +159,7 @@ def test_a_rank_and_a_layout_are_found_out():
 
 
 def test_momentum_is_measured_and_statistics_are_returned():
-    """Of a layer that assigns them anew too; its own are not changed."""
+    """Also for a layer that replaces them by new tensors; its own are not changed."""
     layer = Moving(4)
     fixed, binding = fixed_of(layer, "batch_norm")
     assert fixed.momentum == 0.25
@@ -172,7 +172,7 @@ def test_momentum_is_measured_and_statistics_are_returned():
 
 
 def test_another_size_of_a_parameter_cannot_be_lent():
-    """That is no refusal of the layer's: nobody can hand it one."""
+    """The layer does not refuse anything here: nobody can pass it one."""
     _, binding = fixed_of(Plain(8), "layer_norm")
     with pytest.raises(CannotVary, match="of the size"):
         binding.call(torch.ones(2, 8), torch.ones(7), torch.ones(8), eps=1e-5, axes=(-1,), mode="training")
@@ -197,13 +197,13 @@ def test_what_cannot_be_checked_is_told(layer, options, message):
 
 
 def test_an_operator_that_no_name_tells_is_asked():
-    """A class whose names tell nothing needs --op."""
+    """A class whose names do not reveal the operator needs --op."""
     with pytest.raises(UnknownOperator, match="which operator is Plain"):
         resolve(Plain)
 
 
 def test_parameters_are_declared_by_their_names():
-    """--parameters says which is which, and a name that is not there is told."""
+    """--parameters says which is which, and an unknown name is reported."""
 
     class Odd(Plain):
         def __init__(self, dim, eps=1e-5):

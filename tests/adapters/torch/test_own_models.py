@@ -20,7 +20,7 @@ class LayerNormOfTwo(nn.LayerNorm):
 
 
 class Wrapped(nn.Module):
-    """A layer whose class is named after the one that it holds."""
+    """A layer whose class is named after the layer inside it."""
 
     def __init__(self):
         super().__init__()
@@ -28,7 +28,7 @@ class Wrapped(nn.Module):
 
 
 def test_one_layer_of_each_kind_is_found():
-    """Of another size or eps, or without a bias, it is another kind; each says which layers it stands for."""
+    """A layer of another size or eps, or without a bias, is another kind; each kind lists its layers."""
     model = nn.Sequential(
         nn.LayerNorm(8), nn.Linear(8, 6), nn.LayerNorm(6), nn.LayerNorm(6, eps=1e-6), nn.LayerNorm(6, bias=False),
         nn.Sequential(nn.BatchNorm1d(6)), nn.LayerNorm(6),

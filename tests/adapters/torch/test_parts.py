@@ -1,4 +1,4 @@
-"""Parts on PyTorch tensors: against those on NumPy arrays, whose derivatives are written out."""
+"""Parts on PyTorch tensors, compared with those on NumPy arrays, whose derivatives are written out."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_autograd_agrees_with_the_written_derivatives(kind, dtype):
 
 
 def test_a_buffer_outlives_a_call_and_no_graph_does():
-    """The second call overwrites the first one's result, and its gradient does not go through the first one's graph."""
+    """The second call overwrites the first one's result; its gradient does not go through the first one's graph."""
     part, memory = Part("buffered", inner=(Part("square"),)), {}
     first = build_part(part, {}, TORCH, memory=memory)(torch.full(SHAPE, 3.0, requires_grad=True))
     first.sum().backward()

@@ -1,4 +1,4 @@
-"""PyTorch's RMSNorm: what its bindings hand over."""
+"""PyTorch's RMSNorm: the arguments that its bindings pass."""
 
 from __future__ import annotations
 

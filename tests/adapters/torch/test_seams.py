@@ -1,4 +1,4 @@
-"""Layers that bring their own sublayers: what is recorded at their seams."""
+"""Layers that bring their own sublayers: the recordings at their seams."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHAPES = [(2, 5, 6), (3, 2, 7), (1, 1, 1)]
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 @pytest.mark.parametrize("binding", LAYERS, ids=[b.name for b in LAYERS])
 def test_what_is_recorded_obeys_the_formulas(binding, dtype, shape):
-    """Around each sublayer stand the normalisation and the addition, forward and backward."""
+    """Around each sublayer are the normalisation and the addition, forward and backward."""
     judged(TARGET, binding, drawn(shape, dtype))
 
 
@@ -48,7 +48,7 @@ def test_blocks_lie_end_to_end(binding):
 
 @pytest.mark.parametrize("binding", LAYERS, ids=[b.name for b in LAYERS])
 def test_the_seed_decides_the_weights(binding):
-    """The same seed gives the same recordings, another one other ones."""
+    """The same seed gives the same recordings, another seed different ones."""
     inputs, g = drawn((2, 5, 6), np.float32)
 
     def returned(seed):
@@ -72,7 +72,7 @@ def test_recording_changes_no_value(norm_first):
 
 
 def test_absent_parameters_are_ones_and_zeros():
-    """Where gamma or beta is None, the first block has ones or zeros, and says so."""
+    """If gamma or beta is None, the first block has ones or zeros, and says so."""
     inputs, g = drawn((2, 5, 6), np.float64)
     for binding in LAYERS:
         first = TARGET.session(binding).seams({**inputs, "gamma": None, "beta": None}, {"eps": EPS}, g)[0]

@@ -27,7 +27,7 @@ def test_a_layer_obeys_the_formulas_at_its_seams(dtype, shape):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", [name for name, problem in PROBLEMS.items() if problem.operator == "post_norm"])
 def test_self_output_is_post_norm(name, dtype):
-    """BertSelfOutput with a sublayer in place of its dense layer gives the values and gradients of post_norm."""
+    """BertSelfOutput with a sublayer instead of its dense layer gives the values and gradients of post_norm."""
     problem = PROBLEMS[name]
     inputs, g = problem.drawn(dtype), np.random.Generator(np.random.Philox(1)).normal(size=SHAPE).astype(dtype)
     wide = {n: None if array is None else array.astype(np.float64) for n, array in inputs.items()}

@@ -25,7 +25,7 @@ def drawn(dtype):
 
 @ALL
 def test_values_and_gradients(binding):
-    """In float32 y, dx and dgamma are the exact ones; a gain that is stored less 1 is handed over so."""
+    """In float32 y, dx and dgamma are the exact ones; a gain stored as gamma - 1 is passed as such."""
     x, gamma = drawn(np.float32)
     g = np.random.Generator(np.random.Philox(32)).normal(size=x.shape).astype(np.float32)
     handed = gamma - 1 if binding.conventions.get("gain") else gamma
@@ -60,7 +60,7 @@ def test_a_float32_weight(binding):
 
 @ALL
 def test_what_it_does_not_take(binding):
-    """There is always a weight, and one axis; eps of its own is 1e-6."""
+    """There is always a weight, and one axis; its own eps is 1e-6."""
     x, gamma = drawn(np.float32)
     session = TARGET.session(binding)
     with pytest.raises(Unsupported, match="always has a weight"):

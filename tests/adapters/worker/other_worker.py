@@ -1,7 +1,7 @@
 """
-A worker that was written from adapters/worker/PROTOCOL.md alone: nothing of normspec, and no NumPy.
+A worker that was written only from adapters/worker/PROTOCOL.md: it uses nothing of normspec, and no NumPy.
 
-It holds one target, layer_norm in float64 without gradients.
+It has one target, layer_norm in float64 without gradients.
 """
 
 import json
@@ -62,7 +62,7 @@ def send(body):
 
 
 def layer_norm(x, gamma, beta, eps, axes):
-    """y = gamma * (x - mean) / sqrt(var + eps) + beta over the axes, whose shape gamma and beta have."""
+    """y = gamma * (x - mean) / sqrt(var + eps) + beta over the axes; gamma and beta have the axes' shape."""
     if not 0 <= eps < math.inf:
         raise ValueError("eps is a number from 0 on")
     shape, values = x
@@ -106,7 +106,7 @@ def normalised(row, eps):
 
 
 def answer(request, kept):
-    """What a reply holds beside its id."""
+    """The contents of a reply besides its id."""
     do = request["do"]
     for number in request.get("release", ()):
         kept.pop(number, None)

@@ -1,4 +1,4 @@
-"""Frames: whatever is put into one comes out of it, and what is none is refused."""
+"""Frames: whatever is written is read back, and anything that is no frame is refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def carried(message):
 
 
 def frame(header, data=b""):
-    """A frame of this header, whatever it is."""
+    """A frame with this header, valid or not."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     return HEAD.pack(MAGIC, len(text), len(data)) + text + data
 
@@ -30,7 +30,7 @@ def frame(header, data=b""):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (2, 3, 4)])
 def test_arrays_of_every_dtype_and_shape(dtype, shape):
-    """Shape, dtype and bits are kept, and what comes out can be written to."""
+    """Shape, dtype and bits are kept, and the array that is read can be written to."""
     array = np.random.Generator(np.random.Philox(3)).normal(size=shape).astype(DTYPES[dtype])
     found = carried({"a": array})["a"]
     assert found.dtype == DTYPES[dtype] and found.shape == shape and found.tobytes() == array.tobytes()
@@ -51,7 +51,7 @@ def test_arrays_of_every_dtype_and_shape(dtype, shape):
 )
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_arrays_however_they_lie_in_memory(made, dtype):
-    """The values count, and not how they are laid out."""
+    """Only the values count, not their memory layout."""
     array = made(np.arange(12.0).reshape(3, 4).astype(DTYPES[dtype]))
     found = carried(array)
     assert found.dtype == DTYPES[dtype]
@@ -95,7 +95,7 @@ def test_one_array_twice():
 
 
 def test_frames_follow_one_another():
-    """Each ends where the next begins, however they come; after the last, and after half a frame, there is the end."""
+    """Each ends where the next begins, however the bytes arrive; after the last, or half of one, comes the end."""
     whole = encode({"a": np.ones(5)}) + encode("two")
     for most in (1, 7, HEAD.size, 1 << 16):
         source = io.BytesIO(whole)
@@ -161,7 +161,7 @@ def test_what_is_no_head(head):
     ],
 )
 def test_what_is_no_frame(header, data):
-    """Whatever the header claims, and the data are not, is refused with NotAFrame and nothing else."""
+    """A header with false claims about the data is refused with NotAFrame and nothing else."""
     with pytest.raises(NotAFrame):
         Frames(io.BytesIO(frame(header, data)).read).next()
 

@@ -1,4 +1,4 @@
-"""Ways in which a call ends: told across the line, and the same on the other side."""
+"""Ways in which a call ends: they are sent to the judge, and are the same on the other side."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_what_the_target_raised():
 
 
 def test_what_a_part_raised():
-    """That it came from a part that is there to raise is known on the other side."""
+    """The judge knows that an exception came from a part whose task is to raise."""
     try:
         try:
             raise errors.part_error(1)
@@ -57,7 +57,7 @@ def test_what_a_part_raised():
     ],
 )
 def test_no_memory_is_a_loss(error):
-    """However a framework says that no memory was left, nothing is known of the call."""
+    """Whatever words a framework uses for lack of memory, nothing is known of the call."""
     found = carried(TargetRaised(error, "call"))
     assert type(found) is TargetLost and found.reason.startswith("ran out of memory: ")
 
@@ -119,7 +119,7 @@ def test_what_the_worker_itself_runs_into():
     ],
 )
 def test_forged_failures(forged):
-    """What is none of ours is a loss, and no exception of another kind."""
+    """A failure that is not one of ours is a loss, and no other exception."""
     assert type(revived(forged)) is TargetLost
 
 

@@ -1,4 +1,4 @@
-"""What a worker imports runs on Python 3.8, as far as that can be read off it."""
+"""Everything that a worker imports runs on Python 3.8, as far as its source shows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_it_parses_and_defers_its_annotations(checkout):
 
 
 def test_it_calls_nothing_newer(checkout):
-    """`zip(strict=...)`, `isinstance(x, A | B)` and the like would only be met when they run."""
+    """`zip(strict=...)`, `isinstance(x, A | B)` and similar calls would only fail when they run."""
     newer = {"removeprefix", "removesuffix", "pairwise", "bit_count", "cache", "lcm", "nextafter", "ulp"}
     for file in _files(checkout):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

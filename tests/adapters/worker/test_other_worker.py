@@ -22,7 +22,7 @@ TARGET = f"exec:{sys.executable} -I -S '{WORKER}'"
 
 
 def test_it_imports_nothing_of_ours():
-    """The worker needs the standard library alone."""
+    """The worker needs only the standard library."""
     tree = ast.parse(WORKER.read_text(encoding="utf-8"))
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     assert names == {"json", "math", "struct", "sys"}
@@ -43,14 +43,14 @@ def test_it_is_judged():
 
 @pytest.fixture
 def other():
-    """The target that stands for it."""
+    """Its target on the judge's side."""
     target = ready(hosted(TARGET))
     yield target
     target.close()
 
 
 def test_it_is_called(other, layer_norm_inputs):
-    """Its results are arrays, what it lacks is Unsupported, and what it need not say has a default."""
+    """Its results are arrays, what it lacks is Unsupported, and optional fields have defaults."""
     assert (other.layouts, other.devices(), other.dtypes) == (("contiguous",), ("cpu",), ("float64",))
     assert other.bindings[0].accepts((3, 4), {}) is None
     assert other.traits("cpu") == ()
@@ -76,7 +76,7 @@ def _named(table: str) -> set[str]:
 
 
 def test_the_page_has_every_request_and_every_failure(checkout):
-    """What the worker answers, what the judge asks, and the page are the same."""
+    """The worker's replies, the judge's requests, and the page agree."""
     page = (checkout / "adapters" / "worker" / "PROTOCOL.md").read_text(encoding="utf-8")
     requests = _named(page.partition("## Requests")[2].partition("## Failing")[0])
     assert requests - {"do"} == set(replies._FORMS)

@@ -1,4 +1,4 @@
-"""What the table says of PyTorch."""
+"""The table's entries for PyTorch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from normspec.conformance.compare.run import compare
 
-#: As its documentation and its source have it.
+#: The entries according to its documentation and its source.
 KNOWN = {
     "layer_norm": {
         "eps_placement": "inside the root",
@@ -62,5 +62,5 @@ def test_the_table_says_what_is_known(table, operator):
 def test_modules_and_functions_do_the_same():
     """The spellings of one operator wrap the same code: apart from defaults no row differs."""
     table = compare("torch", all_bindings=True)
-    # Each BatchNorm takes x of a rank of its own, and a layout of one rank may be one that another does not have.
+    # Each BatchNorm takes x of one rank, and a layout of one rank may not exist in another.
     assert not [row.key for _, row in table.differences if not row.key.startswith(("default", "layouts"))]

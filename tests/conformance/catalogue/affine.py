@@ -1,4 +1,4 @@
-"""What is done with gamma and beta, and what where one is not given."""
+"""Mistakes with gamma and beta, given or absent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .written import Call, batch_norm, whole
 
 
 def gained(name: str, operator: str, what: str, *bugs: str, **more: Any):
-    """Enter a function by which gamma and beta it uses, of those that it is handed and of x."""
+    """Enter a function by the gamma and beta that it uses, given its arguments and x."""
 
     def entered(change: Call) -> Call:
         def call(x, gamma, *rest, eps, **settings):

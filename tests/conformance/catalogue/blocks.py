@@ -1,4 +1,4 @@
-"""Layers that are handed parts: residual, pre_norm, post_norm, highway and mhc."""
+"""Layers that take parts: residual, pre_norm, post_norm, highway and mhc."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _pre_norm(x, sublayer, gamma, beta, *, eps):
 
 
 def _pre_norm_pull(x, sublayer, gamma, beta, g, eps):
-    """The gradients of LN(x) for what the sublayer carries back."""
+    """The gradients of LN(x), given the cotangent that comes back through the sublayer."""
     carried = sublayer.vjp(_norm(x, gamma, beta, eps), g)
     return pull("layer_norm", x, gamma, beta, carried, eps, {"axes": (-1,)})
 

@@ -233,11 +233,11 @@ def _(p):
     return p.gradients(dx)
 
 
-# Of second order --------------------------------------------------------------------------------------------------
+# Second order ------------------------------------------------------------------------------------------------------
 
 
 def nested(**changed):
-    """The NumPy target's layer_norm with some of its derivatives changed: each is handed the right one first."""
+    """The NumPy target's layer_norm with some of its derivatives changed: each gets the right one first."""
     right = IMPLEMENTATIONS["layer_norm"]().implementation()
     names = ("vjp", "jvp", "vjp_vjp", "jvp_vjp", "vjp_jvp", "jvp_jvp")
     derivatives = {name: getattr(right, name) for name in names}

@@ -1,4 +1,4 @@
-"""Memory as a kernel sees it: an address, and values that lie one after the other."""
+"""Memory as a kernel sees it: an address, and values one after the other."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ Array = np.ndarray
 
 
 def storage(x: Array) -> tuple[Array, int]:
-    """All that lies in the memory of an array, as one line, and where the array's first value is in it."""
+    """An array's whole memory as one line, and the position of the array's first value in it."""
     base, owner = x, x
     while owner is not None:
-        owner = getattr(owner, "base", None)  # what as_strided makes has an owner that is no array
+        owner = getattr(owner, "base", None)  # as_strided's results have an owner that is no array
         if isinstance(owner, np.ndarray):
             base = owner
     if not (base.flags.c_contiguous or base.flags.f_contiguous):
@@ -23,7 +23,7 @@ def storage(x: Array) -> tuple[Array, int]:
 
 
 def packed(x: Array, at: int, shape: tuple[int, ...]) -> Array:
-    """So many values from a place in x's memory on; beyond its end, its first ones again."""
+    """The values from a position in x's memory on, to fill this shape; beyond its end, it starts over."""
     line, first = storage(x)
     count = int(np.prod(shape))
     if not line.size:
@@ -32,11 +32,11 @@ def packed(x: Array, at: int, shape: tuple[int, ...]) -> Array:
 
 
 def as_if_contiguous(x: Array) -> Array:
-    """What is read from x's address on, without its strides."""
+    """The values read from x's address on, without its strides."""
     return packed(x, 0, x.shape)
 
 
 def without_offset(x: Array) -> Array:
-    """What is read from the beginning of x's memory, with x's strides where these are those of a contiguous array."""
+    """The values read from the beginning of x's memory, with x's strides if these are those of a contiguous array."""
     line, first = storage(x)
     return packed(x, -first, x.shape) if x.flags.c_contiguous and line.size else x

@@ -1,4 +1,4 @@
-"""The right formulas in plain NumPy, in steps: what a function does not get wrong, it takes from here."""
+"""The right formulas in plain NumPy, in steps: a function takes from here everything that it does not get wrong."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Array = np.ndarray
 
 
 def wide(x: Array) -> Array:
-    """What 16-bit data is computed in."""
+    """x in the dtype in which 16-bit data is computed."""
     return x.astype(np.result_type(x, np.float32))
 
 
 @attrs.frozen
 class Lines:
-    """One call's x as lines, a group each, and how its parameters lie beside them."""
+    """One call's x as lines, one group per line, and how its parameters lie beside them."""
 
     #: (groups, values in a group), in the dtype of the computation.
     rows: Array
@@ -114,7 +114,7 @@ def forward(operator: str, x: Array, gamma: Any, beta: Any, eps: float, settings
 
 @attrs.frozen
 class Pull:
-    """What a backward pass has: the call, and its steps in lines."""
+    """What a backward pass can use: the call, and its steps in lines."""
 
     operator: str
     x: Array
@@ -190,7 +190,7 @@ class Batch:
     eps: Any
     momentum: float
     training: bool
-    #: x as it was handed in.
+    #: x as passed.
     given: Array
     channel_axis: int
 
@@ -240,7 +240,7 @@ def batch(x: Array, gamma: Any, beta: Any, running_mean: Array, running_var: Arr
 
 
 def returned(one: Batch, results: tuple[Array, ...]) -> tuple[Array, ...]:
-    """What a call returns, in the shapes and dtypes of what it was handed."""
+    """A call's results, in the shapes and dtypes of its arguments."""
     y, running_mean, running_var = (np.asarray(value) for value in results)
     at = lines("batch_norm", one.given, {"channel_axis": one.channel_axis})
     return (

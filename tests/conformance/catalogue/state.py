@@ -1,4 +1,4 @@
-"""What is left of other calls, and what a call leaves behind."""
+"""Mistakes with state: traces of other calls, and what a call leaves behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is taken for the mean and the variance."""
+"""Mistakes in the mean and the variance."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
-The table of real bugs, and what is printed for each; run as a module, it writes the table anew.
+The table of real bugs, with the output for each; run as a module, it rewrites the table.
 
-`python -m normspec.tests.conformance.catalogue.table` runs all functions, which takes half an hour; names of functions
-after it run these alone, and keep what the table has of the others.
+`python -m normspec.tests.conformance.catalogue.table` runs all functions, which takes half an hour. Given names of
+functions, it runs only these and keeps the table's text for the others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .written import Written
 
 _FOLDER = Path(__file__).parent
 FILE = _FOLDER / "catalogue.md"
-#: Each bug: its name here, the layer, what was wrong, links to where it was found, and why there is no function of it.
+#: Each bug: its name here, the layer, the mistake, links to reports of it, and why it has no function here.
 BUGS: list[Mapping[str, Any]] = json.loads((_FOLDER / "bugs.json").read_text(encoding="utf-8"))
 
 _HEAD = """# Real bugs, as functions
@@ -51,7 +51,7 @@ _REST = """
 
 @attrs.frozen
 class Printed:
-    """What is printed of a function."""
+    """The output for a function."""
 
     #: Whether nothing is violated.
     conforms: bool
@@ -62,14 +62,14 @@ class Printed:
 
     @property
     def words(self) -> str:
-        """The same in one cell."""
+        """The output in one cell."""
         if self.conforms:
             return "CONFORMS"
         return "; ".join(self.causes) or f"{', '.join(self.others)} violated"
 
     @classmethod
     def of(cls, report: Report) -> Printed:
-        """What a report says."""
+        """The content of a report."""
         failures = report.failures()
         causes = tuple(_cause(one.faults, one.sentence) for one in report.causes)
         alone = dict.fromkeys(one.requirement for one in failures if not one.follows_from)
@@ -81,14 +81,14 @@ def _cause(faults: tuple[str, ...], sentence: str) -> str:
 
 
 def printed(written: Written) -> Printed:
-    """Run a function, and what is printed of it."""
+    """Run a function and return the output for it."""
     asked = {"dtypes": (written.dtype,), "conventions": dict(written.conventions)}
     with np.errstate(all="ignore"):
         return Printed.of(run(written.target(), explain=True, **asked))
 
 
 def expected(written: Written) -> str:
-    """What is expected of a function."""
+    """The expected output for a function."""
     return f"conforms: {written.conforms}" if written.conforms else "is violated"
 
 
@@ -104,7 +104,7 @@ def row(*cells: str) -> str:
 
 
 def kept() -> dict[str, str]:
-    """What the table has for each function."""
+    """The table's text for each function."""
     found = {}
     for line in FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else ():
         cells = line.replace("\\|", "\0").strip("| ").split(" | ")
@@ -114,7 +114,7 @@ def kept() -> dict[str, str]:
 
 
 def text(words: Mapping[str, str]) -> str:
-    """The whole file, of what is printed for each function."""
+    """The whole file, from the output for each function."""
     functions = {bug["bug"]: [one for one in CATALOGUE.values() if bug["bug"] in one.bugs] for bug in BUGS}
     lines = [
         row(named(bug), bug["what"], f"`{one.name}`", one.dtype, expected(one), words.get(one.name, ""))
@@ -134,7 +134,7 @@ def text(words: Mapping[str, str]) -> str:
     return head + "".join(f"{line}\n" for line in lines) + _REST + "".join(f"{line}\n" for line in rest)
 
 
-#: What a cell begins with or holds, and what that says of a function.
+#: The beginning or content of a cell, and its meaning for a function.
 _KINDS = {
     "`": "are named",
     "without a pattern that was found": "are described by how many cases are wrong alone",

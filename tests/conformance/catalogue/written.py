@@ -1,4 +1,4 @@
-"""How a real bug is written as a function: what it is called, which bugs it is, and what is expected of it."""
+"""How a real bug is written as a function: its name, the bugs that it shows, and its expected output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Written:
 
     name: str
     operator: str
-    #: What it does, for whoever reads beside it what is printed.
+    #: What the function does, for readers of its output.
     what: str
     #: The bugs, as bugs.json names them.
     bugs: tuple[str, ...]
@@ -59,7 +59,7 @@ def whole(
 
 
 def made(name: str, operator: str, what: str, *bugs: str, **more: Any) -> Callable[[Call], Call]:
-    """Enter what makes a function with the operator's signature, or that and its derivatives: it keeps a state."""
+    """Enter a maker of a function with the operator's signature, or of that and its derivatives; it keeps a state."""
 
     def entered(make: Call) -> Call:
         def build() -> tuple[Call, Mapping[str, Call]]:
@@ -73,7 +73,7 @@ def made(name: str, operator: str, what: str, *bugs: str, **more: Any) -> Callab
 
 
 def _split(operator: str, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
-    """gamma, beta and what follows them; rms_norm has no beta."""
+    """gamma, beta and the remaining parameters; rms_norm has no beta."""
     return (parameters[0], None, *parameters[1:]) if operator == "rms_norm" else parameters
 
 
@@ -123,7 +123,7 @@ def with_gradients(operator: str, change: Callable[[Pull], Any]) -> tuple[Call, 
 
 
 def gradients(name: str, operator: str, what: str, *bugs: str, **more: Any) -> Callable[[Call], Call]:
-    """Enter a function whose values are right, by the gradients that it makes of the steps of the backward pass."""
+    """Enter a function with right values, by the gradients that it makes from the steps of the backward pass."""
 
     def entered(change: Call) -> Call:
         made(name, operator, what, *bugs, **more)(lambda: with_gradients(operator, change))
@@ -133,7 +133,7 @@ def gradients(name: str, operator: str, what: str, *bugs: str, **more: Any) -> C
 
 
 def batch_norm(name: str, what: str, *bugs: str, **more: Any) -> Callable[[Call], Call]:
-    """Enter a batch_norm by what it returns of the steps of a call."""
+    """Enter a batch_norm by the results that it makes from the steps of a call."""
 
     def entered(change: Call) -> Call:
         def call(x: Array, gamma: Any, beta: Any, running_mean: Array, running_var: Array, **settings: Any) -> Any:

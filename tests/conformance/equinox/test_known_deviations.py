@@ -1,4 +1,4 @@
-"""What Equinox itself gets wrong, pinned in its own terms: once it is mended, these tests say so."""
+"""Equinox's own mistakes, pinned in its own terms: once one is fixed, these tests say so."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_batch_norm_widens_16_bit_data():
 
 
 def test_group_norm_rounds_the_terms_of_16_bit_gradients():
-    """The gradient of a bfloat16 weight is a sum of rounded terms; beside a float32 weight it is rounded once."""
+    """The gradient of a bfloat16 weight is a sum of rounded terms; for a float32 weight it is rounded once."""
     x, g = jnp.array([[0, 0, 0, 1]], jnp.bfloat16), jnp.array([[1, 1, 1, 3]], jnp.bfloat16)
 
     def gradient(dtype):
@@ -47,10 +47,10 @@ def test_group_norm_rounds_the_terms_of_16_bit_gradients():
 @pytest.mark.parametrize("batches", [1, 50, 200])
 def test_inference_counts_the_initial_variance_as_data(batches):
     """
-    After k batches of variance 4, inference divides by sqrt(4 + m^k / (1 - m^k) + eps), and not by sqrt(4 + eps).
+    After k batches of variance 4, inference divides by sqrt(4 + m^k / (1 - m^k) + eps), not by sqrt(4 + eps).
 
-    The running variance begins at 1, and inference corrects it as though it had begun at 0. After one batch, at
-    momentum 0.99, that is a variance of 103: y is 0.197 in place of 1.
+    The running variance begins at 1, but inference corrects it as though it had begun at 0. After one batch, at
+    momentum 0.99, that is a variance of 103: y is 0.197 and should be 1.
     """
     run, state = _batch_norm(momentum=0.99)
     for _ in range(batches):

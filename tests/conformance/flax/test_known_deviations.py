@@ -1,4 +1,4 @@
-"""What Flax itself gets wrong, pinned in its own terms: once it is mended, these tests say so."""
+"""Flax's own mistakes, pinned in its own terms: once one is fixed, these tests say so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ X = jnp.array([[-1000.0, 0.0, 1000.0]], jnp.bfloat16)
 GAMMA, BETA = np.float32([816.5, 1, 1]), np.float32([1000.5, 0, 0])
 #: 1000.5 - 816.5 sqrt(3/2) = 0.49581250876758..., by mpmath; rounded to bfloat16, 127 / 256.
 EXACT = 0.49609375
-#: The same of the rounded parameters, 1000 - 816 sqrt(3/2) = 0.60818..., rounded.
+#: The same with rounded parameters, 1000 - 816 sqrt(3/2) = 0.60818..., rounded.
 NARROWED = 0.609375
 
 

@@ -1,7 +1,7 @@
 """
-Runs on few cases: JAX compiles anew for every shape, which is nearly all that a run of it costs.
+Runs on few cases: JAX compiles again for every shape, and that is nearly the whole cost of a run.
 
-Each requirement is put to as few cases as are asked for, one unless more are; otherwise nothing is left out.
+Each requirement runs on as few cases as requested, one by default; otherwise nothing is left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from normspec.spec.operators import OPERATORS
 
 
 class _Few(Run):
-    """A run in which no binding is put to all cases."""
+    """A run in which no binding runs on all cases."""
 
     regime: str
 
@@ -39,9 +39,9 @@ def run(
     generated: int = 0,
 ) -> Report:
     """
-    Run the checks of some requirements, all by default, each on so many cases that have a group of this regime.
+    Run the checks of some requirements, all by default, each on this many cases that have a group of this regime.
 
-    The cases are those of the fixed deck, and so many that are generated.
+    The cases are those of the fixed deck, and as many generated ones.
     """
     plan = Plan(
         targets=(target,),
@@ -59,13 +59,13 @@ def run(
 
 
 def only(target: Target, name: str, *, without: str | None = None) -> Target:
-    """The target with one of its bindings alone, and that without one of its declarations."""
+    """The target with only one of its bindings, optionally without one of that binding's declarations."""
     (binding,) = (binding for binding in target.bindings if binding.name == name)
     kept = {key: value for key, value in binding.conventions.items() if key != without}
     return replace(target, bindings=(replace(binding, conventions=kept, known_violations=()),))
 
 
-#: What a first look is: results, gradients, statistics and purity, and what is made of a NaN.
+#: Requirements for a first look: results, gradients, statistics, purity, and results for a NaN.
 PLAIN = (
     *("CM-T1", "CM-T2", "CM-T3", "CM-P1", "CM-P4", "CM-P5", "CM-N1", "CM-D1", "CM-D2", "CM-D3"),
     *(f"{one.prefix}-{place}" for one in OPERATORS.values() for place in ("F1", "F2", "G1", "G2")),

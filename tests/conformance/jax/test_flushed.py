@@ -1,4 +1,4 @@
-"""Sums of subnormal numbers: what is measured of the platform is needed, and suffices."""
+"""Sums of subnormal numbers: the platform's measured trait is needed, and sufficient."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from normspec.conformance.requests.profiles import profile_of
 
 @pytest.mark.parametrize("conventions", [{}, {"subnormals": "kept"}])
 def test_the_sum_of_x_and_x_is_flushed(conventions):
-    """x + x of subnormal numbers is zero, as XLA makes it: who declares them kept all the same fails RS-F1."""
-    target = dataclasses.replace(resolve("jax", op="residual"), slow=False)  # every case: few hold such numbers
+    """x + x of subnormal numbers is zero, as XLA computes it; declaring them kept nevertheless fails RS-F1."""
+    target = dataclasses.replace(resolve("jax", op="residual"), slow=False)  # every case, because few hold such numbers
     plan = Plan(
         (target,), ("float32",), "cpu", conventions, profile_of("standard"), 0, requirements=frozenset({"RS-F1"})
     )

@@ -1,4 +1,4 @@
-"""JAX conforms under what it declares, every declaration is needed, and one's own functions are told apart."""
+"""JAX conforms with its declarations, each of which is needed; the user's own functions are judged correctly."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_declaration_has_a_reason_and_a_source(binding):
     assert all(one.links and all("https://" in link for link in one.links) for one in binding.known_violations)
 
 
-# One's own functions --------------------------------------------------------------------------------------
+# The user's own functions ---------------------------------------------------------------------------------
 
 
 def _norm(x, gamma, beta, *, eps, axes, misplaced=False):
@@ -87,7 +87,7 @@ def test_a_misplaced_eps_is_found(misplaced, compiled):
     if misplaced:
         assert verdicts["LN-F3"] is verdicts["LN-G1"] is Verdict.FAIL
     else:
-        assert set(verdicts.values()) <= {Verdict.PASS, Verdict.DEVIATES}  # what XLA flushes is measured
+        assert set(verdicts.values()) <= {Verdict.PASS, Verdict.DEVIATES}  # XLA's flushing is measured
 
 
 @jax.custom_vjp
@@ -95,12 +95,12 @@ def _centred(x):
     return x - jnp.mean(x, -1, keepdims=True)
 
 
-# What is wrong: the mean's own share of the gradient is left out.
+# The mistake: the mean's own share of the gradient is left out.
 _centred.defvjp(lambda x: (_centred(x), None), lambda saved, g: (g,))
 
 
 def test_a_wrong_rule_is_found():
-    """A custom_vjp that forgets a term fails in its gradient alone, and has no forward mode, which is no violation."""
+    """A custom_vjp that forgets a term fails only in its gradient, and has no forward mode, which is no violation."""
 
     def layer_norm(x, gamma, beta, *, eps, axes):
         d = _centred(x.reshape(*x.shape[: x.ndim - len(axes)], -1))
@@ -110,5 +110,5 @@ def test_a_wrong_rule_is_found():
 
     report = run(resolve(layer_norm, op="layer_norm", framework="jax"), "float32", ["LN-F1", "LN-G1", "LN-G10"])
     verdicts = {result.requirement: result.verdict for result in report.results}
-    assert verdicts.pop("LN-F1") in (Verdict.PASS, Verdict.DEVIATES)  # what XLA flushes is measured
+    assert verdicts.pop("LN-F1") in (Verdict.PASS, Verdict.DEVIATES)  # XLA's flushing is measured
     assert verdicts == {"LN-G1": Verdict.FAIL, "LN-G10": Verdict.UNSUPPORTED}

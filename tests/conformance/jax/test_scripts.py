@@ -21,7 +21,7 @@ WORDS = Words(
 )
 
 
-#: Each is compiled anew: the tests marked `campaign` have the others.
+#: Each is compiled again: the tests marked `campaign` have the others.
 SAMPLE = ("layer_norm", "pre_norm")
 OPERATORS = [one if one in SAMPLE else pytest.param(one, marks=pytest.mark.campaign) for one in MISTAKES]
 

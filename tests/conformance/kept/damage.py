@@ -1,4 +1,4 @@
-"""Damage to what is kept: a bit in the middle of an entry, or its end cut off."""
+"""Damage to kept truths: a bit in the middle of an entry, or its end cut off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truths as bytes: what is read back has the bits that were written, and nothing else is taken for a truth."""
+"""Truths as bytes: they are read back with the same bits, and nothing else is taken for a truth."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_is_made_of_arrays_comes_back():
 
 @pytest.mark.parametrize("value", [np.float32([1]), np.array([True]), 1.5, (1.0,), "text", {"x": object()}])
 def test_nothing_else_is_written(value):
-    """What is no truth raises, and is not kept as something near it."""
+    """A value that is no truth raises, and is not kept as something similar."""
     with pytest.raises(TypeError):
         encoded(value)
 

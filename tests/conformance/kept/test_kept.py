@@ -1,4 +1,4 @@
-"""What is kept changes no report: cold, warm, damaged or out of date."""
+"""Kept truths change no report: cold, warm, damaged or out of date."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_no_report_depends_on_what_is_kept(alone, tmp_path, monkeypatch):
     assert store is not None and store.misses > 1000 > 10 * store.hits
     kept, store.misses = store.misses, 0
     assert told(tmp_path) == alone
-    assert store.hits >= kept - 4 and store.misses <= 4  # of a few megabytes each, which are not kept
+    assert store.hits >= kept - 4 and store.misses <= 4  # truths of a few megabytes each are not kept
 
     damage(tmp_path, 200)
     assert told(tmp_path) == alone
-    # Several runs of one case share an entry, which is computed once; what is not kept is missed in both runs.
+    # Several runs of one case share an entry, which is computed once; truths that are not kept are missed in both runs.
     assert 150 <= store.misses <= 208
 
     monkeypatch.setattr(content, "_version", lambda: b"another")
@@ -78,7 +78,7 @@ def test_a_key_is_of_content(monkeypatch):
 
 
 def test_a_key_knows_all_the_code_that_a_truth_runs(checkout):
-    """What the truths import of ours is part of what the version of a key is made of."""
+    """Every module of ours that the truths import contributes to the version in a key."""
     names: set[str] = set()
     for name in ("truth.py", "composed_truth.py"):
         for node in ast.walk(ast.parse((checkout / "conformance" / "judging" / name).read_text(encoding="utf-8"))):
@@ -90,7 +90,7 @@ def test_a_key_knows_all_the_code_that_a_truth_runs(checkout):
 
 
 def test_a_key_is_the_same_in_another_process():
-    """Sets of names, whose order differs between processes, do not show in a key."""
+    """Sets of names, whose order differs between processes, do not affect a key."""
     import subprocess
     import sys
 

@@ -1,4 +1,4 @@
-"""What is kept changes no verdict of the library: of no known mistake, and of no sound function."""
+"""Kept truths change no verdict in the library, neither on a known mistake nor on a sound function."""
 
 from __future__ import annotations
 

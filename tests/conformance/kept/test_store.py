@@ -65,14 +65,14 @@ def test_a_file_that_is_cut_off_is_begun_anew(tmp_path, left):
     file.write_bytes(file.read_bytes()[:left])
     store = Store(tmp_path)
     assert all(store.find(key) in (None, key * 2) for key in KEYS)
-    for _ in range(2):  # the first may find the damage, and begins anew
+    for _ in range(2):  # the first may find the damage, and starts a new file
         store.put(KEYS[0], b"again")
         store.flush()
     assert Store(tmp_path).find(KEYS[0]) == b"again"
 
 
 def test_a_file_that_is_no_database_is_begun_anew(tmp_path):
-    """Noise in place of the file is thrown away."""
+    """A file of noise is discarded."""
     (tmp_path / FILE).write_bytes(bytes(range(256)) * 64)
     store = Store(tmp_path)
     store.put(KEYS[0], b"words")
@@ -123,7 +123,7 @@ for number in range(200):
 
 
 def test_several_processes_write_at_once(tmp_path):
-    """Three processes write a thousand entries between them; none is lost, and none is wrong."""
+    """Three processes write a thousand entries in all; none is lost, and none is wrong."""
     writers = [subprocess.Popen([sys.executable, "-c", _WRITES, str(tmp_path), str(step)]) for step in (1, 2, 3)]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
     store = Store(tmp_path)

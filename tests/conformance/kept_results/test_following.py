@@ -1,4 +1,4 @@
-"""What a target is made of is found by reading it, and what cannot be followed is told."""
+"""A target's files are found by reading it, and anything that cannot be followed is reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def names(target: str) -> set[str]:
 
 
 def test_modules_of_its_own_folder_are_followed(tmp_path):
-    """Imports at the top, within functions, of and within packages, are followed; NumPy is told as a package."""
+    """Imports at the top, within functions, of and within packages, are followed; NumPy is reported as a package."""
     mine = written(
         tmp_path,
         mine=PLAIN + "    from helping import helper\n    import package.inner\n",
@@ -57,7 +57,7 @@ def test_a_module_is_followed_by_its_name(tmp_path, monkeypatch):
     assert followed("nowhere.at_all:layer_norm").obstacle == "nowhere.at_all is not found"
 
 
-#: What cannot be followed, and the words that say why.
+#: Sources that cannot be followed, and the words that say why.
 OBSTACLES = [
     ("import os\n", "imports os"),
     ("import torch.utils.cpp_extension\n", "imports torch.utils.cpp_extension"),
@@ -100,7 +100,7 @@ OBSTACLES = [
 
 @pytest.mark.parametrize(("source", "why"), OBSTACLES)
 def test_what_cannot_be_followed_is_told(tmp_path, source, why):
-    """Names that may reach files, variables, clocks, compilers or the network, by whatever way: each is an obstacle."""
+    """A name that may reach files, variables, clocks, compilers or the network, in whatever way, is an obstacle."""
     (tmp_path / f"native{importlib.machinery.EXTENSION_SUFFIXES[0]}").write_bytes(b"")
     for mine in (
         written(tmp_path, mine=f"import numpy as np\n{source}{PLAIN}"),
@@ -110,7 +110,7 @@ def test_what_cannot_be_followed_is_told(tmp_path, source, why):
 
 
 def test_ordinary_sources_are_followed(tmp_path):
-    """Texts, names of one's own, those of a module beside it, and loads of a kernel's memory reach nothing."""
+    """Texts, a file's own names, those of a module next to it, and loads of a kernel's memory reach nothing."""
     source = '''"""See a/b and c.py."""
 import math
 import helping

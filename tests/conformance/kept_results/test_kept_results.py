@@ -1,4 +1,4 @@
-"""What did not change is not run again, and no verdict is another for it."""
+"""Work on unchanged targets is not run again, and no verdict changes because of that."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ASKED = {"dtypes": ("float32",), "profile": "quick", "only": ("LN-F3",), "jobs":
 
 @pytest.fixture(autouse=True)
 def _kept(monkeypatch, tmp_path):
-    """Here results are kept, each test's in a folder of its own."""
+    """Here results are kept, for each test in its own folder."""
     monkeypatch.delenv("NORMSPEC_RESULTS")
     monkeypatch.setenv("NORMSPEC_CACHE", str(tmp_path / "kept"))
 
@@ -71,7 +71,7 @@ def told(report: normspec.Report) -> dict[str, Any]:
 
 
 def plain(document: dict[str, Any]) -> dict[str, Any]:
-    """The same of a JSON that was read."""
+    """The same for JSON read from a file."""
     document.pop("seconds")
     return {**document, "results": [{**one, "kept": ""} for one in document["results"]]}
 
@@ -96,7 +96,7 @@ def test_a_second_run_opens_nothing_and_says_the_same(tmp_path, opened, source):
 
 
 def test_what_changed_is_run_again(tmp_path, opened):
-    """An edit of the file or of a module beside it, another option, another version of ours: each is judged anew."""
+    """An edit of the file or a module next to it, another option, another version of ours: each is judged again."""
     (tmp_path / "helping.py").write_text("eps_factor = 1\n")
     mine = target(tmp_path, "import helping\n" + RIGHT)
 
@@ -120,7 +120,7 @@ def test_what_changed_is_run_again(tmp_path, opened):
 
 
 def test_another_state_of_our_own_code_runs_everything(tmp_path, opened, monkeypatch):
-    """What was found with other sources of normspec is not taken."""
+    """Results found with other sources of normspec are not used."""
     from normspec.conformance.kept_results import dependence
 
     mine = target(tmp_path, RIGHT)
@@ -164,7 +164,7 @@ def test_of_several_targets_the_changed_one_alone_is_run(tmp_path, opened):
 
 
 def test_an_edit_during_the_run_is_not_kept(tmp_path, monkeypatch, opened):
-    """What was judged may be the file as it was, or as it is."""
+    """The run may have judged the file before or after the edit."""
     mine, judge = target(tmp_path, RIGHT), Alone.judge
 
     def edited(self, unit, listener=None):
@@ -179,7 +179,7 @@ def test_an_edit_during_the_run_is_not_kept(tmp_path, monkeypatch, opened):
 
 
 def test_a_result_that_may_come_out_otherwise_is_not_kept(tmp_path, opened):
-    """What a target that raises, or dies, left unjudged is judged again."""
+    """Requirements that stayed unjudged, because the target raised or died, are judged again."""
     mine = target(tmp_path, RIGHT.replace("    wide", "    raise RuntimeError('out of memory')\n    wide"))
     for _ in range(2):
         opened.clear()
@@ -188,7 +188,7 @@ def test_a_result_that_may_come_out_otherwise_is_not_kept(tmp_path, opened):
 
 
 def test_a_damaged_cache_changes_no_verdict(tmp_path, opened):
-    """Words that are changed, cut off or exchanged for others are noticed, and what they told is judged again."""
+    """Entries that are changed, cut off or swapped are noticed, and their requirements are judged again."""
     mine = target(tmp_path, WRONG)
     want = told(normspec.check(mine, **ASKED))
     file = tmp_path / "kept" / "results.sqlite"
@@ -236,7 +236,7 @@ def test_two_hundred_damaged_caches_hold_what_they_held_or_nothing(tmp_path):
 
 
 def test_no_pickle_runs_anything(tmp_path):
-    """A name of something that can be called is refused; what is not compressed, or no pickle, is unreadable."""
+    """A pickle with a callable's name is refused; data that is not compressed, or not a pickle, is unreadable."""
 
     class Evil:
         def __reduce__(self):
@@ -281,12 +281,12 @@ COMMAND = (
     "--json",
 )
 
-#: The same for a target that cannot be followed.
+#: The same target in a form that cannot be followed.
 UNFOLLOWED = "import os\n" + RIGHT
 
 
 class Interrupted:
-    """A command that is killed and given again, in a folder of its own."""
+    """A command that is killed and started again, in its own folder."""
 
     def __init__(self, folder: Path, asked: tuple[str, ...]) -> None:
         folder.mkdir()
@@ -307,7 +307,7 @@ class Interrupted:
         except subprocess.TimeoutExpired:
             self.killed += 1
             return None
-        finally:  # what the test's own time limit ends does not leave it running
+        finally:  # it does not go on running if the test's time limit ends the test
             process.kill()
             process.wait()
         return plain(json.loads(self.out.read_text()))
@@ -331,7 +331,7 @@ def test_a_killed_run_goes_on(tmp_path, count):
 
 
 def test_a_run_that_cannot_be_followed_goes_on_where_it_is_asked_to(tmp_path, opened, monkeypatch):
-    """Its units are taken up by `resume`, once: a finished run is not gone on with."""
+    """`resume` reuses its units, once: a finished run is not resumed."""
     mine, judge = target(tmp_path, UNFOLLOWED), Alone.judge
     asked = {"profile": "quick", "jobs": 1, "only": ("LN-F1", "LN-F3")}
     want = told(normspec.check(mine, **asked))

@@ -15,14 +15,14 @@ from normspec.spec.operators import OPERATORS
 
 from ..runs import run
 
-#: On JAX, where each shape is compiled anew, a few requirements of each operator that are put to few cases.
+#: On JAX, where each shape is compiled again: a few requirements of each operator that run on few cases.
 SOME = {
     *("LN-F4", "LN-G5", "BN-F4", "BN-E1", "BN-G5", "RM-F4", "GN-F4", "GN-G5", "IN-F4", "IN-E1"),
     *("RS-F2", "PR-F5", "PO-F5", "HW-F3", "MH-F6"),
 }
 WHOLE = None if BACKEND != "jax" else frozenset(SOME)
 
-#: What the tensors of PyTorch alone can be: views.
+#: Only PyTorch's tensors can be views.
 VIEWS = ("CM-V1", "CM-V2", "CM-V3")
 
 #: The formula of each operator, for the dtypes that are not run in full.
@@ -48,7 +48,7 @@ class Reports(dict[str, Report]):
 
 @pytest.fixture(scope="module")
 def reports() -> dict[str, Report]:
-    """Those of this backend."""
+    """The reports of this backend."""
     return Reports()
 
 
@@ -78,7 +78,7 @@ def test_keras_conforms_in_every_dtype(operator: str, dtype: str) -> None:
 
 
 def _keeps_float64(operator: str) -> bool:
-    """Whether Keras computes an operator in float64 when it is handed that."""
+    """Whether Keras computes an operator in float64 when it gets float64."""
     return BACKEND == "tensorflow" or operator in ("residual", "highway", "mhc")
 
 
@@ -113,11 +113,11 @@ ALL = {**DECLARED, **(ONE_PASS if BACKEND == "torch" else {})}
 def test_undeclared_it_fails(operator: str, name: str, requirement: str, dtype: str) -> None:
     """Stripped of that one declaration a binding violates the requirement; with it, it deviates."""
     convention = ALL[operator, name, requirement, dtype]
-    whole = replace(_of(operator, name), slow=False)  # a single requirement, put to all of its cases
+    whole = replace(_of(operator, name), slow=False)  # a single requirement, run on all of its cases
     (binding,) = whole.bindings
     (found,) = run(whole, dtypes=(dtype,), requirements={requirement}).results
     key = convention.partition("=")[0]
-    if key != "momentum":  # what is handed over is turned round, so that nothing is left to deviate
+    if key != "momentum":  # the argument is converted, so that nothing deviates
         assert found.verdict is Verdict.DEVIATES
         assert f"{convention} (declared by the binding)" in found.reason
     conventions = {k: v for k, v in binding.conventions.items() if k != key}
@@ -128,7 +128,7 @@ def test_undeclared_it_fails(operator: str, name: str, requirement: str, dtype: 
 
 
 def test_what_the_backend_flushes_is_measured() -> None:
-    """LayerNorm of subnormal bfloat16 numbers rests on what was measured of TensorFlow and of JAX, not of PyTorch."""
+    """LayerNorm of subnormal bfloat16 numbers relies on what was measured of TensorFlow and of JAX, not of PyTorch."""
     whole = replace(_of("layer_norm", LAYER_NORM), slow=False)
     (found,) = run(whole, dtypes=("bfloat16",), requirements={"LN-F1"}).results
     assert found.verdict is (Verdict.PASS if BACKEND == "torch" else Verdict.DEVIATES)

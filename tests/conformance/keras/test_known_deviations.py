@@ -1,4 +1,4 @@
-"""What Keras itself gets wrong on the active backend, pinned in its own terms: once mended, these tests say so."""
+"""Keras's own mistakes on the active backend, pinned in its own terms: once one is fixed, these tests say so."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ on_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="the other ba
 
 
 def called(function, *arrays: np.ndarray) -> list[np.ndarray]:
-    """What a function of Keras's tensors returns for these arrays, as arrays."""
+    """The result of a function of Keras's tensors for these arrays, as arrays."""
     tensors = [BRIDGE.tensor(array, "contiguous", "cpu") for array in arrays]
     with BRIDGE.guarded(1, gradients=False):
         returned = function(*tensors)
@@ -43,7 +43,7 @@ def exact(group: list[float], eps: float) -> list[float]:
 
 @pytest.mark.parametrize("layer", ["LayerNormalization", "BatchNormalization"])
 def test_float64_is_computed_in_float32(layer: str) -> None:
-    """Off TensorFlow the layers take float64, and return as float64 what they computed in float32."""
+    """Except on TensorFlow the layers take float64, and return as float64 what they computed in float32."""
     column = layer == "BatchNormalization"
 
     def call(x):
@@ -100,7 +100,7 @@ def test_moments_of_bfloat16_are_clipped_to_the_range_of_float16() -> None:
 
 
 def test_rms_normalization_narrows_its_scale() -> None:
-    """Under mixed_bfloat16 the layer reads a float32 scale as 16 bits hold it; the operation takes it as it is."""
+    """Under mixed_bfloat16 the layer rounds a float32 scale to 16 bits; the operation takes it as it is."""
     x, scale = np.array([[3.0, 1.0]], ml_dtypes.bfloat16), np.full(2, 1 + 2.0**-8 + 2.0**-16, np.float32)
 
     def layer(x, scale):
@@ -125,7 +125,7 @@ def _negative() -> tuple[np.ndarray, list[float]]:
 
 @on_torch
 def test_the_variance_is_negative() -> None:
-    """Of 40000 and 40001 it is 1/4, and here below zero: BatchNormalization makes NaN of them, and keeps it so."""
+    """For 40000 and 40001 it is 1/4, and here below zero: BatchNormalization returns NaN for them, and keeps it."""
     x, right = _negative()
     np.testing.assert_allclose(right, [-0.9980059801, 0.9980059801], rtol=1e-9)
     (variance,) = called(lambda x: ops.moments(x, [0])[1], x)
@@ -188,7 +188,7 @@ def test_elsewhere_axes_are_those_named() -> None:
 
 @on_tensorflow
 def test_addition_takes_a_column_for_a_bias() -> None:
-    """Of a square and a column, Add adds the column's numbers along the rows, and not to them."""
+    """For a square and a column, Add adds the column's numbers along the rows, not to them."""
     square, column = np.array([[0.0, 1.0], [2.0, 3.0]], np.float32), np.array([[10.0], [20.0]], np.float32)
     for add in (keras.layers.Add(), lambda both: ops.add(*both)):
         (y,) = called(lambda *both: add(list(both)), square, column)  # noqa: B023 - called at once
@@ -229,10 +229,10 @@ EXPECTED = [
 
 @pytest.mark.parametrize(("binding", "entry"), EXPECTED)
 def test_the_check_meets_it(binding, entry) -> None:
-    """Each requirement that a binding is expected to violate is violated, reported as such, and a failure otherwise."""
+    """Each requirement that a binding is known to violate is violated, and reported so; undeclared it is a failure."""
 
     def found(**changes):
-        # As slow as it may be: each requirement is put to all of its cases, of which few may show it.
+        # As slow as it may be: each requirement runs on all of its cases, few of which may show it.
         alone = replace(target(), bindings=(replace(binding, **changes),), slow=False)
         (dtype, *_) = entry.dtypes or ("float32",)
         (result,) = run(alone, dtypes=(dtype,), requirements={entry.requirement}).results

@@ -1,4 +1,4 @@
-"""The table of known deviations has what the bindings in the worker say."""
+"""The table of known deviations agrees with the bindings in the worker."""
 
 from __future__ import annotations
 

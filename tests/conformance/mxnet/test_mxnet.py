@@ -1,7 +1,7 @@
 """
-MXNet's own layers and what is composed of them, at quick: they conform under what they declare.
+MXNet's own layers and compositions of them, at quick: they conform under their declared conventions.
 
-MXNet runs under an interpreter of its own, which NORMSPEC_MXNET_PYTHON names.
+MXNet runs in its own interpreter, which NORMSPEC_MXNET_PYTHON names.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DECLARED = {
     ("GN-F1", "float16"): (GROUP_NORM, "storage=native"),
 }
 
-#: The same for what a binding is known to violate, with words of the reason; quick puts fewer cases to the second one.
+#: The same for known violations of a binding, with words of the reason; quick runs fewer cases on the second binding.
 KNOWN = {
     ("layer_norm", "CM-S2", "float32"): (LAYER_NORMS, "the backward pass of an empty batch raises"),
     ("batch_norm", "BN-S1", "float64"): ({"mxnet.gluon.nn.BatchNorm"}, "momentum is a parameter of type float"),
@@ -49,7 +49,7 @@ KNOWN = {
 
 
 def on_every_case(operator: str, dtype: str, requirement: str, conventions: Mapping[str, str] | None = None) -> Report:
-    """The report on one requirement, put to all cases of quick and not to a few."""
+    """The report on one requirement, on all cases of quick instead of a few."""
     target = ready(hosted("mxnet", op=[operator], python=os.environ["NORMSPEC_MXNET_PYTHON"]))
     profile = attrs.evolve(profile_of("quick"), secondary_bindings=None)
     conventions, asked = dict(conventions or {}), frozenset({requirement})
@@ -74,7 +74,7 @@ def test_mxnet_conforms(report: Report) -> None:
 
 
 def test_every_operator_is_judged_in_every_dtype(report: Report) -> None:
-    """All but rms_norm have passes in float16, float32 and float64; instance_norm takes float32 alone."""
+    """All except rms_norm have passes in float16, float32 and float64; instance_norm takes only float32."""
     judged = {(r.op, r.dtype) for r in report.results if r.verdict is Verdict.PASS}
     others = set(OPERATORS) - {"rms_norm", "instance_norm"}
     assert judged == {(operator, dtype) for operator in others for dtype in DTYPES} | {("instance_norm", "float32")}
@@ -93,7 +93,7 @@ def test_a_declared_convention_is_confirmed(report: Report, requirement: str, dt
 
 @pytest.mark.parametrize(("operator", "requirement", "dtype"), KNOWN)
 def test_a_known_violation_is_found(operator: str, requirement: str, dtype: str) -> None:
-    """What a binding is known to violate is violated, and reported with the reason."""
+    """A binding's known violation occurs, and is reported with the reason."""
     bindings, words = KNOWN[operator, requirement, dtype]
     report = on_every_case(operator, dtype, requirement)
     found = [r for r in report.results if (r.requirement, r.dtype) == (requirement, dtype) and r.binding in bindings]

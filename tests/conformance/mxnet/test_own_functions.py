@@ -1,4 +1,4 @@
-"""A plain function of MXNet conforms as it is: what its operations get wrong is not counted against it."""
+"""A plain function of MXNet conforms as it is: mistakes of MXNet's operations do not count against it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of known deviations has what the bindings say."""
+"""The table of known deviations agrees with the bindings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX Runtime and onnx.reference, at quick: they conform under what they declare, and have no gradients."""
+"""ONNX Runtime and onnx.reference, at quick: they conform under their declared conventions, and have no gradients."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_every_dtype_that_it_takes_is_judged(reports: dict[str, Report], name: s
 
 
 def test_the_runtime_has_no_bfloat16(reports: dict[str, Report]) -> None:
-    """What ONNX Runtime does not take on the CPU is unsupported in every requirement, and says why."""
+    """Anything that ONNX Runtime does not take on the CPU is unsupported in every requirement, and says why."""
     found = [r for r in reports["onnxruntime"].results if r.dtype == "bfloat16"]
     assert {r.verdict for r in found} == {Verdict.UNSUPPORTED}
     assert all(r.reason for r in found)
@@ -85,7 +85,7 @@ def test_a_declared_convention_is_needed_and_suffices(
 
 @in_both
 def test_momentum_is_the_weight_of_the_old(reports: dict[str, Report], name: str) -> None:
-    """Handed 1 - momentum the running statistics are right; without the declaration they are not."""
+    """With 1 - momentum the running statistics are right; without the declaration they are not."""
     for requirement in ("BN-S1", "BN-S2", "BN-S3"):
         (found,) = (r for r in reports[name].results if (r.requirement, r.dtype) == (requirement, "float32"))
         assert found.verdict is Verdict.PASS

@@ -1,4 +1,4 @@
-"""The page in a real browser: filters, links, copying, themes, a phone, print, and what a target may be called."""
+"""The page in a real browser: filters, links, copying, themes, a phone, print, and hostile names of targets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from normspec.conformance.page.page import page_of
 from normspec.spec import requirements
 from normspec.spec.operators import OPERATORS
 
-#: What a target may be called by somebody who means harm, or by accident.
+#: A name that a malicious or careless user might give to a target.
 NAME = "<script>document.title='run'</script>&amp;\"'.py:layer_norm"
 LINK = "%3Cscript%3Edocument.title%3D'run'%3C%2Fscript%3E%26amp%3B%22'.py%3Alayer_norm"
 
@@ -36,7 +36,7 @@ def layer_norm(x, gamma, beta, *, eps, axes):
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> dict[str, Any]:
-    """The JSON of a report on two targets, of which the wrong one has a name that is markup."""
+    """The JSON of a report on two targets; the wrong one has a name that is markup."""
     found = normspec.check(
         [f"{__file__}:layer_norm", "numpy"], framework="numpy", op="layer_norm", dtypes=["float32", "float64"],
         profile="quick", only=["CM-P2", "LN-F1", "LN-F3", "LN-F5", "LN-R1", "LN-L1"], forward_only=True,
@@ -62,7 +62,7 @@ def file(report, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium as the system has it."""
+    """The Chromium of the system."""
     from ...conftest import CHROMIUM
 
     with sync_playwright() as playwright:
@@ -74,7 +74,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser, file) -> Iterator[Page]:
-    """The page, opened; at the end nothing may have been complained of, and nothing asked of any network."""
+    """The page, opened; at the end it must have logged no complaint and made no network request."""
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     one, said, asked = context.new_page(), list[str](), list[str]()
 
@@ -171,7 +171,7 @@ def test_deep_links(page, file, link, shown):
 
 
 def test_a_link_shows_what_a_filter_hides(page):
-    """The filters give way, so that what a link names is seen."""
+    """Filters are removed so that the place a link names is visible."""
     page.fill("#text", "no such words")
     page.evaluate("location.hash = '#numpy/LN-F5/float32'")
     page.wait_for_selector("#detail[open]")
@@ -229,7 +229,7 @@ def test_print(page):
 
 
 def seconds_of(page: Page) -> Callable[[], float]:
-    """What the page itself has taken so far, whatever else the machine does."""
+    """The time that the page itself has taken so far, independent of the machine's other work."""
     clock = page.context.new_cdp_session(page)
     clock.send("Performance.enable", {"timeDomain": "threadTicks"})
 
@@ -280,7 +280,7 @@ def test_as_many_results_as_three_frameworks_have_are_one_small_page(browser, re
 @pytest.fixture(scope="module")
 def three_frameworks(tmp_path_factory) -> Path:
     """The page of a run over torch, jax and tensorflow, as three_frameworks.py stored its report."""
-    from .three_frameworks import STORED  # here: this file is a target, which is imported by itself
+    from .three_frameworks import STORED  # here: this file is a target, which is imported on its own
 
     path = tmp_path_factory.mktemp("page") / "three.html"
     report = json.loads(gzip.decompress(STORED.read_bytes()))
@@ -290,7 +290,7 @@ def three_frameworks(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_run_of_three_frameworks(browser, three_frameworks, width, scheme):
-    """Below a second until it can be used; a known deviation is linked; what a plot says can be read on a phone."""
+    """It can be used within a second; a known deviation has a link; plots can be read on a phone."""
     assert three_frameworks.stat().st_size < 3e6
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
     page = context.new_page()

@@ -1,5 +1,5 @@
 """
-Write the report whose page `test_page.py` opens: one run over the three frameworks that no one test environment has.
+Write the report whose page `test_page.py` opens: one run over three frameworks that no single test environment has.
 
 python tests/conformance/page/three_frameworks.py   with torch, jax and tensorflow installed: about a minute
 """

@@ -7,7 +7,7 @@ import pytest
 import normspec
 
 
-@pytest.mark.exhaustive  # each new shape is dispatched anew
+@pytest.mark.exhaustive  # TensorFlow dispatches each new shape again
 def test_the_card_of_batch_normalization_is_what_its_source_says() -> None:
     """tf.nn.moments has the biased variance, and tf.nn.batch_normalization adds eps inside rsqrt."""
     found = normspec.identify("tensorflow", op="layer_norm").card("layer_norm")

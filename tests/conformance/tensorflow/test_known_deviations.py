@@ -1,4 +1,4 @@
-"""What TensorFlow itself gets wrong, pinned in its own terms: once it is mended, these tests say so."""
+"""TensorFlow's own mistakes, pinned in its own terms: once one is fixed, these tests say so."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def exact_hessian(function, x: list[float]) -> np.ndarray:
 
 
 def test_the_second_derivative_of_the_variance_is_wrong() -> None:
-    """Of the values 0 and 1 it is the identity, and not 1/2 and -1/2: the mean counts as a constant."""
+    """For the values 0 and 1 it is the identity, and should be 1/2 and -1/2: the mean counts as a constant."""
 
     def variance(*x):
         mean = sum(x) / len(x)
@@ -49,7 +49,7 @@ def test_the_second_derivative_of_the_variance_is_wrong() -> None:
 
 
 def test_the_second_derivative_of_a_norm_of_moments_is_wrong() -> None:
-    """Of a group of 0 and 1 with g = (1, 0), every entry is off by the same number, two thirds of its size."""
+    """For a group of 0 and 1 with g = (1, 0), every entry is off by the same number, two thirds of its size."""
 
     def first(a, b):
         half = (a - b) / 2
@@ -119,7 +119,7 @@ def test_an_empty_batch_makes_the_running_statistics_nan() -> None:
 
 
 def test_squares_overflow_in_float32() -> None:
-    """Of values near 1e30 all of them make zeros or NaN, where the result is of order one."""
+    """For values near 1e30 all of them return zeros or NaN, though the exact result is of order one."""
     rows = np.array([[1e30, -1e30, 1e30, -1e30], [1e30, 2e30, 3e30, -1e30]], np.float32)
     exact = reference.layer_norm(rows.astype(np.float64), None, None, eps=1e-5, axes=(-1,))
     assert np.all((np.abs(exact) > 0.1) & (np.abs(exact) < 2))

@@ -1,4 +1,4 @@
-"""One's own functions on TensorFlow tensors: sound ones conform, traced and compiled too, and faulty ones fail."""
+"""The user's own functions on TensorFlow tensors: sound ones conform, traced and compiled too, and faulty ones fail."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def misplaced(x, gamma, beta, *, eps, axes):
 
 
 def constant_mean(x, gamma, beta, *, eps, axes):
-    """One whose gradient does not go through the mean."""
+    """A layer_norm whose gradient does not go through the mean."""
     d = x - tf.stop_gradient(tf.reduce_mean(x, axes, keepdims=True))
     y = d / tf.sqrt(tf.reduce_mean(d * d, axes, keepdims=True) + eps)
     y = y if gamma is None else y * gamma
@@ -63,7 +63,7 @@ def test_a_traced_function_conforms(compiled):
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_parts_are_handed_to_a_traced_function(compiled):
-    """A tf.function can be handed parts; their values, and the gradients of their leaves, arrive."""
+    """A tf.function can get parts; their values, and the gradients of their leaves, arrive."""
 
     @tf.function(jit_compile=compiled, autograph=False)
     def residual(x, branch, *, shortcut=None, activation=None):
@@ -100,7 +100,7 @@ def test_an_eps_that_is_cast_fails_in_float64():
 
 
 def test_a_function_that_answers_in_numpy_fails():
-    """What returns NumPy arrays returns no tensors, and the report says so."""
+    """A function that returns NumPy arrays returns no tensors, and the report says so."""
     report = _check("layer_norm", lambda *t, **s: layer_norm(*t, **s).numpy(), requirements={"CM-T1"})
     assert result(report, "CM-T1").verdict is Verdict.FAIL
     assert "y is ndarray, not a tf.Tensor" in result(report, "CM-T1").reason

@@ -14,7 +14,7 @@ def test_the_numbers_of_a_deterministic_study_are_those_of_numpy():
 
 @pytest.mark.parametrize("name", ["norm-axes", "loss-landscape"])
 def test_what_is_concluded_is_what_numpy_shows(name):
-    """Verdict, conditions and reason, but for a last digit that rounding moves."""
+    """Verdict, conditions and reason agree, except for a last digit that rounding moves."""
     assert same_conclusion(name, "tensorflow")
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow's operations and what is composed of them, at quick: they conform under what they declare, not without."""
+"""TensorFlow's operations and compositions of them, at quick: they conform with their declarations, not without."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_tensorflow_conforms(reports: dict[str, Report], operator: str) -> None:
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_only_layouts_are_not_exercised(reports: dict[str, Report], operator: str) -> None:
-    """A tensor has no strides, so that no case can be laid out otherwise; everything else is judged."""
+    """A tensor has no strides, so no case can have another layout; everything else is judged."""
     idle = {r.requirement for r in reports[operator].results if r.verdict is Verdict.NOT_EXERCISED}
     assert idle <= {"CM-V1", "CM-V2", "CM-V3"}
 

@@ -1,4 +1,4 @@
-"""Real bugs that are about PyTorch's own ways: what autograd is asked for, work in place, what is detached."""
+"""Real bugs about PyTorch's own ways: requests to autograd, work in place, detached tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..runs import run
 
 
 class _Frozen(torch.autograd.Function):
-    """A layer_norm whose dgamma is that of a cotangent that was not read, unless x needs a gradient."""
+    """A layer_norm that returns the dgamma of a cotangent without reading it, unless x needs a gradient."""
 
     @staticmethod
     def forward(ctx, x, gamma, beta, eps):
@@ -70,7 +70,7 @@ def target(function, operator: str) -> Target:
     ],
 )
 def test_a_bug_of_pytorch_is_seen(function, operator, requirements, violated, told):
-    """Each violates what it is about, and is given no name but its own."""
+    """Each violates the requirement about it, and gets no name but its own."""
     report = run(target(function, operator), requirements=requirements, explain=True)
     assert violated in {one.requirement for one in report.failures()}
     assert {fault for cause in report.causes for fault in cause.faults} <= {told}

@@ -1,4 +1,4 @@
-"""Composed operators in PyTorch: layers and compositions conform, and odd ways to treat parts are told apart."""
+"""Composed operators in PyTorch: layers and compositions conform, and odd ways to treat parts are distinguished."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_binding_is_judged_in_every_dtype(reports, operator):
 
 @pytest.mark.parametrize("operator", COMPOSED)
 def test_what_is_lacking_has_its_reason(reports, operator):
-    """Only layers with sublayers of their own, lerp's carry, and an einsum of two dtypes are unsupported somewhere."""
+    """Unsupported are only layers with their own sublayers, lerp's carry, and an einsum of two dtypes, in places."""
     lacking = {
         (r.binding, r.requirement): r.reason for r in reports[operator].results if r.verdict is Verdict.UNSUPPORTED
     }
@@ -58,7 +58,7 @@ AT_THE_SEAMS = ("CM-C2", "CM-C10", "{}-F1", "{}-F3", "{}-F6", "{}-G1", "{}-G2", 
 
 @pytest.mark.parametrize(("operator", "page", "first"), [("pre_norm", "PR", True), ("post_norm", "PO", False)])
 def test_an_encoder_layer_is_judged_at_its_seams(reports, operator, page, first):
-    """TransformerEncoderLayer passes the formula, eps, what the sublayer is handed, and every gradient."""
+    """TransformerEncoderLayer passes the formula, eps, the sublayer's argument, and every gradient."""
     name = f"torch.nn.TransformerEncoderLayer(norm_first={first})"
     judged = {r.requirement for r in reports[operator].results if r.binding == name and r.cases}
     assert judged == {requirement.format(page) for requirement in AT_THE_SEAMS}
@@ -70,7 +70,7 @@ WRONG = {"y": "F1", "dx": "G1", "dgamma": "G2", "dbeta": "G3", "g_returned": "G4
 @pytest.mark.parametrize(("operator", "page"), [("pre_norm", "PR"), ("post_norm", "PO")])
 @pytest.mark.parametrize("recorded", WRONG)
 def test_a_wrong_layer_fails_at_its_seams(operator, page, recorded):
-    """A layer whose output or gradient is off by 2^-12 of itself violates the requirement about it."""
+    """A layer whose output or gradient has a relative error of 2^-12 violates the requirement about it."""
     target = _disturbed(operator, recorded)
     report = run(target, requirements={f"{page}-{WRONG[recorded]}"})
     assert set(verdicts(report).values()) == {"fail"}
@@ -78,7 +78,7 @@ def test_a_wrong_layer_fails_at_its_seams(operator, page, recorded):
 
 @pytest.mark.parametrize("operator", ["pre_norm", "post_norm"])
 def test_a_sublayer_that_is_handed_something_else_shows(operator):
-    """A layer that hands its sublayer other values than the formula's violates CM-C2."""
+    """A layer that passes its sublayer values other than the formula's violates CM-C2."""
     assert set(verdicts(run(_disturbed(operator, "received"), requirements={"CM-C2"})).values()) == {"fail"}
 
 
@@ -114,7 +114,7 @@ def test_a_branch_may_be_recomputed_in_the_backward_pass(reentrant, violated):
 
 
 def test_a_branch_that_a_worker_recomputes_is_judged(tmp_path):
-    """The calls that checkpointing makes for the gradients, which it breaks off early, are none of the forward pass."""
+    """The calls that checkpointing makes for the gradients, and stops early, do not belong to the forward pass."""
     file = tmp_path / "checkpointed.py"
     file.write_text(
         "from torch.utils.checkpoint import checkpoint\n\n\n"
@@ -128,7 +128,7 @@ def test_a_branch_that_a_worker_recomputes_is_judged(tmp_path):
 
 
 class _Closed(torch.autograd.Function):
-    """x + f(x), differentiated by x alone: what f closes over is out of its sight."""
+    """x + f(x), differentiated by x only: it does not see what f closes over."""
 
     @staticmethod
     def forward(ctx, x, f):
@@ -165,7 +165,7 @@ def test_what_cannot_differentiate_a_closure_is_unsupported_there():
 
 
 def test_a_detached_branch_fails():
-    """A branch whose result is detached has no gradient, and dx lacks its term."""
+    """If a branch's result is detached, it has no gradient, and dx lacks its term."""
 
     def residual(x, branch, *, shortcut=None, activation=None):
         y = (x if shortcut is None else shortcut(x)) + branch(x).detach()

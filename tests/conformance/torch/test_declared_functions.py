@@ -21,7 +21,7 @@ def layer_norm_fp32(x, gamma, beta, *, eps, axes):
 
 
 def deberta(x, gamma, beta, *, eps, axes):
-    """DeBERTa's LayerNorm, whose affine map is in the dtype of the data."""
+    """DeBERTa's LayerNorm, with its affine map in the dtype of the data."""
     h = x.float()
     mean = h.mean(axes, keepdim=True)
     h = (h - mean) / torch.sqrt((h - mean).pow(2).mean(axes, keepdim=True) + eps)
@@ -53,7 +53,7 @@ def gemma(x, weight, beta, *, eps, axes):
 
 
 def promoting(x, gamma, beta, *, eps, axes):
-    """A layer that leaves y as the framework's promotion has it."""
+    """A layer that leaves y in the framework's promoted dtype."""
     h = x.to(torch.promote_types(x.dtype, torch.float32))
     h = h - h.mean(axes, keepdim=True)
     y = (h / torch.sqrt(h.pow(2).mean(axes, keepdim=True) + eps)).to(x.dtype if gamma is beta is None else h.dtype)
@@ -93,7 +93,7 @@ def test_a_wrapper_conforms_as_it_declares(function, key, value, dtypes):
     [(nemotron, "H0", "fail"), (nemotron, "native", "pass"), (one_plus, "H0", "pass"), (gemma, "H0", "pass")],
 )
 def test_the_1_of_a_stored_gain_is_added_in_float32(function, storage, verdict, dtype):
-    """1 + w rounded to 16 bits violates LN-F5, on weights that no gamma of 16 bits stands for; unless all may round."""
+    """1 + w rounded to 16 bits violates LN-F5, for weights that match no 16-bit gamma, unless all may round."""
     target = Target("own", "torch", BRIDGE.version, BRIDGE, (Binding("layer_norm", "own", function),))
     conventions = {"gain": "one-plus-gamma", "storage": storage}
     report = run(target, dtypes=(dtype,), conventions=conventions, requirements={"LN-F5"})

@@ -1,4 +1,4 @@
-"""The cards of PyTorch's layers give what its source code gives."""
+"""The cards of PyTorch's layers agree with its source code."""
 
 from __future__ import annotations
 

@@ -42,12 +42,12 @@ def alone() -> normspec.Report:
 
 
 def by(count: int | None, request: Request = REQUEST, listener: Listener | None = None) -> normspec.Report:
-    """The report by so many processes."""
+    """The report by this many processes."""
     return judged(request, executor(request, jobs=count), listener)
 
 
 def told(report: normspec.Report) -> tuple[object, ...]:
-    """What a report says, apart from the time it took."""
+    """The contents of a report, without the time taken."""
     fields = [attrs.asdict(result, recurse=False) for result in report.results]
     cases = [found.pop("violated_on") for found in fields]  # compared as they are: sets print in any order
     return cases, [str(found) for found in fields], report.subjects, report.partial, report.profile, report.seed
@@ -66,7 +66,7 @@ def test_several_processes_report_what_one_does(alone, monkeypatch, count):
 
 
 def test_what_is_found_does_not_depend_on_who_finds_it(tmp_path):
-    """Violations are made smaller in each unit by itself: any number of processes find the same counterexamples."""
+    """Each unit shrinks its violations by itself, so any number of processes finds the same counterexamples."""
     file = tmp_path / "wrong.py"
     file.write_text(
         "import torch\n"
@@ -112,7 +112,7 @@ def within(report: normspec.Report, whole: normspec.Report) -> bool:
 
 
 def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
-    """The other stops at once, and hands over what it has; the report is partial, and true as far as it goes."""
+    """The other stops at once, and passes its results; the report is partial, and correct as far as it goes."""
     several, ended = [], []
 
     def pressed(progress):
@@ -130,7 +130,7 @@ def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
 
 @pytest.mark.parametrize("waited_for", [0, 1])
 def test_ctrl_c_keeps_what_was_established_while_another_is_waited_for(alone, monkeypatch, waited_for):
-    """The first has done its part: that, and what the others have done by then, is the report."""
+    """The first process is done: its results, and what the others have finished by then, are the report."""
     ask, asked, established = Other.ask, [], []
     received, interrupted = threading.Event(), threading.Event()
 
@@ -217,7 +217,7 @@ def _runs(process: int) -> bool:
 
 
 def test_a_target_that_cannot_be_had_ends_the_second_job(monkeypatch):
-    """The error is the first job's, and the second is gone by then."""
+    """The error is the first job's, and the second has ended by then."""
     started, found = Other.started.__func__, []
     monkeypatch.setattr(Other, "started", classmethod(lambda cls, told: found.append(started(cls, told)) or found[0]))
     with pytest.raises(NotImportable):

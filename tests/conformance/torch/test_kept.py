@@ -13,7 +13,7 @@ import pytest
 @pytest.mark.campaign  # a quarter of an hour
 @pytest.mark.timeout(3600)
 def test_a_second_run_takes_less_than_two_seconds(tmp_path):
-    """All operators and dtypes at the default profile: it says what the first run said."""
+    """All operators and dtypes at the default profile: the second run says the same as the first."""
     environment = {**os.environ, "NORMSPEC_CACHE": str(tmp_path)}
     environment.pop("NORMSPEC_RESULTS", None)
 

@@ -1,4 +1,4 @@
-"""What PyTorch itself gets wrong, pinned in its own terms: once it is mended, these tests say so."""
+"""PyTorch's own mistakes, pinned in its own terms: once one is fixed, these tests say so."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def test_batch_norm_misreads_a_strided_weight_in_its_backward(training: bool) ->
     np.testing.assert_allclose(y, right_y, rtol=1e-15)
     np.testing.assert_allclose(right_dx, exact_dx(BUFFER[::2], ones, training=training), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(dx, exact_dx(BUFFER[:3], ones, training=training), rtol=1e-12, atol=1e-12)
-    assert np.abs(dx - right_dx)[:, 1].max() > 40 * np.abs(right_dx)[:, 1].max()  # 100 in place of 2
+    assert np.abs(dx - right_dx)[:, 1].max() > 40 * np.abs(right_dx)[:, 1].max()  # 100, should be 2
 
 
 def test_batch_norm_misreads_a_strided_running_variance_in_its_backward() -> None:
-    """In inference y is right, and dx is not that of the variances: what is read instead varies from call to call."""
+    """In inference y is right, but dx uses the wrong variances: the values read vary from call to call."""
     gamma, right = torch.ones(3, dtype=torch.float64), exact_dx(np.ones(3), BUFFER[::2], training=False)
     _, contiguous = batch_norm(gamma, torch.tensor(BUFFER[::2].copy()), training=False)
     np.testing.assert_allclose(contiguous, right, rtol=1e-12)
@@ -74,7 +74,7 @@ SHAPES = ((4, 3), (4, 3, 1), (4, 3, 1, 1), (4, 3, 1, 1, 1), (2, 3, 5), (2, 3, 4,
 def test_a_strided_weight_is_misread_where_the_channels_lie_last(
     shape: tuple[int, ...], last: bool, dtype: torch.dtype
 ) -> None:
-    """Of x with one place a channel, and of 4-D and 5-D x with the channels last; not in bfloat16."""
+    """For x with one place per channel, and for 4-D and 5-D x with the channels last; not in bfloat16."""
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
     if last and len(shape) not in formats:
         pytest.skip("no such memory format")
@@ -95,7 +95,7 @@ def test_a_strided_weight_is_misread_where_the_channels_lie_last(
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_check_of_parameter_layouts_meets_them(dtype: str) -> None:
-    """CM-V3 finds the misreading beside each layout of x that shows it, and nothing else is let pass."""
+    """CM-V3 finds the misreading with each layout of x that shows it, and nothing else is excused."""
     target = resolve("torch", op="batch_norm")
     report = run(target, dtypes=(dtype,), requirements={"CM-V3"})
     notes = {"1d": "gamma strided", "2d": "gamma strided, x channels_last", "3d": "gamma strided, x channels_last"}
@@ -109,7 +109,7 @@ def test_the_check_of_parameter_layouts_meets_them(dtype: str) -> None:
 
 @pytest.mark.parametrize("strided", [False, True])
 def test_the_backward_of_strided_16_bit_data_rounds_every_step(strided: bool) -> None:
-    """Of g r gamma with r = 1/8 and gamma = 8, g r is rounded to a multiple of 2^-24: 1.5 becomes 2."""
+    """In g r gamma with r = 1/8 and gamma = 8, g r is rounded to a multiple of 2^-24: 1.5 becomes 2."""
     spacing = 2.0**-24
     g = torch.full((3, 2), 12 * spacing, dtype=torch.float16)
     if strided:
@@ -133,7 +133,7 @@ def test_the_forward_of_strided_16_bit_data_rounds_every_step(strided: bool, y: 
 
 @pytest.mark.parametrize(("contiguous", "y"), [(True, -0.2294921875), (False, -0.25)])
 def test_channels_that_do_not_come_second_are_strided_data(contiguous: bool, y: float) -> None:
-    """Of 2 - 2 (x - mean) / sqrt(var + eps) = -0.22937, each step is rounded to bfloat16 where x is a view."""
+    """In 2 - 2 (x - mean) / sqrt(var + eps) = -0.22937, each step is rounded to bfloat16 if x is a view."""
     x = torch.full((2, 2, 8), 0.49609375, dtype=torch.bfloat16).movedim(-1, 1)
     mean, variance, gamma, beta = (
         torch.full((8,), one, dtype=torch.bfloat16) for one in (-1.84375, 4.40625, -2.0, 2.0)
@@ -160,7 +160,7 @@ def test_the_steps_of_strided_16_bit_data_overflow(strided: bool) -> None:
 
 
 def test_the_checks_of_layouts_meet_rounded_steps() -> None:
-    """CM-V1 and CM-V2 find them in the cases of `thorough`, take them for what is known, and accuse nothing."""
+    """CM-V1 and CM-V2 find them in the cases of `thorough`, recognise them as known, and accuse nothing else."""
     target = resolve("torch", op="batch_norm")
     target = replace(target, bindings=tuple(one for one in target.bindings if "functional" in one.name))
     report = run(target, dtypes=("float16",), requirements={"CM-V1", "CM-V2"}, profile="thorough")
@@ -169,7 +169,7 @@ def test_the_checks_of_layouts_meet_rounded_steps() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_squares_overflow_in_float32(dtype: torch.dtype) -> None:
-    """Of values near 1e30 layer_norm and batch_norm make zeros or NaN, where the result is of order one."""
+    """For values near 1e30 layer_norm and batch_norm return zeros or NaN, though the exact result is of order one."""
     rows = [[1e30, -1e30, 1e30, -1e30], [1e30, 2e30, 3e30, -1e30]]
     x = torch.tensor(rows, dtype=dtype)
     exact = reference.layer_norm(x.double().numpy(), None, None, eps=EPS, axes=(-1,))

@@ -65,7 +65,7 @@ def of_the_same_version():
 
 
 def verdict(kept, **options) -> str:
-    """What CM-P2 says of a function whose statistics come from ``kept``."""
+    """CM-P2's verdict on a function whose statistics come from ``kept``."""
     target = resolve(_layer_norm(kept), op="layer_norm", framework="torch")
     return result(run(target, requirements={"CM-P2"}, **options), "CM-P2").verdict.value
 

@@ -1,4 +1,4 @@
-"""Layers that have settings of their own: their mistakes are named as those of functions are."""
+"""Layers with fixed settings: their mistakes are named like those of functions."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ class EpsOnStd(torch.nn.Module):
 
 @pytest.mark.parametrize("layer", [EpsOnStd, EpsOnStd()], ids=["class", "instance"])
 def test_what_a_layer_cannot_vary_keeps_no_name_from_it(layer):
-    """A case that a layer cannot be put to, with another eps or without gamma, says nothing against a mistake."""
+    """A case that a layer cannot run, with another eps or without gamma, does not rule out a mistake."""
     report = normspec.check(layer, op="layer_norm", dtypes=["float32"], profile="quick")
     assert [cause.faults for cause in report.causes] == [("ln-eps-on-std",)]

@@ -1,4 +1,4 @@
-"""PyTorch's RMSNorm, GroupNorm and InstanceNorm at quick: they conform under what they declare, not without."""
+"""PyTorch's RMSNorm, GroupNorm and InstanceNorm at quick: they conform with their declarations, not without."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OPERATORS = ["rms_norm", "group_norm", "instance_norm"]
 CHECKED = ("bfloat16",)
 TARGET = resolve("torch", op=OPERATORS)
 
-#: A requirement and a dtype: what the bindings that declare this convention violate without it.
+#: A requirement and a dtype that the bindings violate without this convention, which they declare.
 NEEDED = {
     ("GN-F8", "float32"): "variance_algorithm",
     ("GN-G1", "bfloat16"): "storage",
@@ -53,7 +53,7 @@ def test_what_is_declared_is_needed(requirement: str, dtype: str) -> None:
     prefix = {"GN": "group_norm", "IN": "instance_norm"}.get(requirement[:2], "rms_norm")
     bindings = [one for one in TARGET.bindings if one.operator == prefix and key in one.conventions]
     assert bindings
-    for one in bindings:  # each by itself: of several the first alone is put to every case
+    for one in bindings:  # one at a time: of several bindings only the first runs on every case
         bare = dataclasses.replace(one, conventions={k: v for k, v in one.conventions.items() if k != key})
         found = run(dataclasses.replace(TARGET, bindings=(bare,)), dtypes=(dtype,), requirements={requirement})
         assert {r.binding for r in found.failures()} == {one.name}

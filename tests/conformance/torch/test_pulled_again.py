@@ -64,6 +64,6 @@ def takes_once(ctx, g, xhat, rstd, gamma):
 
 @pytest.mark.parametrize(("backward", "verdict"), [(reads, "pass"), (overwrites, "fail"), (takes_once, "pass")])
 def test_a_second_gradient_of_a_call_is_its_first(backward, verdict):
-    """A backward pass that works in what was saved violates CM-P5; one that can be taken once alone does not."""
+    """A backward pass that writes to saved tensors violates CM-P5; one that can only run once does not."""
     target = resolve(_layer_norm(backward), op="layer_norm", framework="torch")
     assert result(run(target, requirements=("CM-P5",)), "CM-P5").verdict.value == verdict

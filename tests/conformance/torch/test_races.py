@@ -15,7 +15,7 @@ from ..runs import result, run
 
 
 def added_by_two(lock):
-    """A layer_norm whose two threads add to one tensor: gamma xhat the one, beta the other."""
+    """A layer_norm with two threads that add to one tensor: one adds gamma xhat, the other beta."""
 
     def layer_norm(x, gamma, beta, *, eps, axes):
         mean = x.mean(axes, keepdim=True)
@@ -55,7 +55,7 @@ class Nothing:
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="two threads of one core do not race")
 @pytest.mark.parametrize("sound", [False, True], ids=["without a lock", "with a lock"])
 def test_a_race_between_two_threads_is_met(sound):
-    """What two threads add in place to one tensor is lost now and then, unless they hold a lock."""
+    """If two threads add to one tensor in place, a sum is lost now and then, unless they hold a lock."""
     function = added_by_two(threading.Lock() if sound else Nothing())
     target = resolve(function, op="layer_norm", framework="torch")
     report = run(target, profile="standard", forward_only=True, requirements={"CM-P2", "CM-S1"})
@@ -64,7 +64,7 @@ def test_a_race_between_two_threads_is_met(sound):
 
 
 def test_large_calls_run_on_two_threads_at_least():
-    """Where there are two cores, whatever the process was given; small calls, and those asked for alone, on one."""
+    """If there are two cores, whatever the process was given; small and single calls run on one."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

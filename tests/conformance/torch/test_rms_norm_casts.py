@@ -32,7 +32,7 @@ def _target(function) -> Target:
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_a_rounding_before_the_gain_has_to_be_declared(dtype):
-    """It fails RM-F1 and the gradients undeclared, conforms declared, and deviates only where that is what it takes."""
+    """Undeclared it fails RM-F1 and the gradients, declared it conforms, and it deviates only where it needs that."""
     failing = {r.requirement for r in run(_target(before_gain), dtypes=(dtype,)).failures()}
     assert {"RM-F1", "RM-G2"} <= failing
     declared = run(_target(before_gain), dtypes=(dtype,), conventions={"cast": "before-gain"})
@@ -47,7 +47,7 @@ def test_one_rounding_needs_no_declaration():
 
 
 def test_the_report_names_the_declaration():
-    """Of all that would pass, the rounding before the gain is named, and no class of storage."""
+    """Of all declarations that would pass, it names the rounding before the gain, and no class of storage."""
     report = run(_target(before_gain), dtypes=("bfloat16",), requirements={"RM-F1", "RM-G2"}, explain=True)
     (subject,) = report.subjects
     assert subject["passes_under"] == ("cast=before-gain",)

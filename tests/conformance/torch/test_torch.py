@@ -1,4 +1,4 @@
-"""PyTorch's own layers and what is composed of them, at quick: they conform under what they declare, not without."""
+"""PyTorch's own layers and compositions of them, at quick: they conform with their declarations, not without."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_declared_convention_is_confirmed(report: Report, requirement: str, dt
 
 
 def test_layer_norm_deviates_in_16_bits_alone(report: Report) -> None:
-    """In float32 and float64 both layer_norm bindings follow the normative choices, but for nested derivatives."""
+    """In float32 and float64 both layer_norm bindings follow the normative choices, except for nested derivatives."""
     nested = {"LN-G13", "LN-G14"}
     deviating = {
         r.dtype

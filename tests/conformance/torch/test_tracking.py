@@ -20,7 +20,7 @@ def composed(x, gamma, beta, *, eps, axes):
 
 
 def kernel(x, gamma, beta, *, eps, axes):
-    """The fused LayerNorm, whose sums are in another order."""
+    """The fused LayerNorm, which sums in another order."""
     return fused(x, x.shape[len(axes) * -1 :], gamma, beta, eps)
 
 

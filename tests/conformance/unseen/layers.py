@@ -1,4 +1,4 @@
-"""Mistakes in the layers that are handed parts, in plain NumPy."""
+"""Mistakes in the layers that take parts, in plain NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mistake: a function of somebody else's, and what is wrong with it."""
+"""A mistake: a function by somebody else, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Mistake:
 
     name: str
     operator: str
-    #: What its author did, for whoever reads the description beside it.
+    #: What its author did, for readers of its description.
     what: str
     #: A new function each time: some keep a state.
     build: Callable[[], Callable[..., Any]]

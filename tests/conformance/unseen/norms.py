@@ -16,7 +16,7 @@ NORMS: list[Mistake] = []
 
 
 def wide(x: Array) -> Array:
-    """What 16-bit data is computed in."""
+    """x in the dtype in which 16-bit data is computed."""
     return x.astype(np.result_type(x, np.float32))
 
 
@@ -42,7 +42,7 @@ def count(x: Array, axes: tuple[int, ...]) -> int:
 
 
 def layer_norm(name: str, what: str) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
-    """Enter a layer_norm; the function is handed x in the working dtype, and eps of that dtype."""
+    """Enter a layer_norm; the function gets x in the working dtype, and eps of that dtype."""
 
     def entered(change: Callable[..., Array]) -> Callable[..., Array]:
         def call(x: Array, gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ...]) -> Array:
@@ -237,7 +237,7 @@ def _(x, gamma, beta, eps, axes):
     return standard(x, gamma, beta, eps, axes) / (1 + (256 < count(x, axes) <= 512))
 
 
-# -- what no value shows ---------------------------------------------------------------------------------------------
+# -- mistakes that no value shows -------------------------------------------------------------------------------------
 
 
 @layer_norm("refuses-multiples-of-three", "raises where a group has a multiple of three values")
@@ -374,7 +374,7 @@ NORMS += [
 
 
 def _gradients(name: str, what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enter a layer_norm whose values are right; the function is handed the right gradients and their steps."""
+    """Enter a layer_norm whose values are right; the function gets the right gradients and their steps."""
 
     def entered(change: Callable[..., Any]) -> Callable[..., Any]:
         def call(x, gamma, beta, *, eps, axes):
@@ -431,7 +431,7 @@ def _(dx, dgamma, dbeta, xhat, r, h, g, axes):
 
 
 def batch_norm(name: str, what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enter a batch_norm; the function is handed x with the channels last, as (N, C)."""
+    """Enter a batch_norm; the function gets x with the channels last, as (N, C)."""
 
     def entered(change: Callable[..., Any]) -> Callable[..., Any]:
         def call(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
@@ -534,7 +534,7 @@ def _(x, gamma, eps, axes):
 
 
 def grouped(name: str, operator: str, what: str) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
-    """Enter a group_norm or instance_norm; the function is handed x as (N, C, positions)."""
+    """Enter a group_norm or instance_norm; the function gets x as (N, C, positions)."""
 
     def entered(change: Callable[..., Array]) -> Callable[..., Array]:
         def call(x, gamma, beta, *, eps, channel_axis, groups=0):
@@ -552,7 +552,7 @@ def grouped(name: str, operator: str, what: str) -> Callable[[Callable[..., Arra
 
 
 def columns(value):
-    """A parameter beside (N, C, positions)."""
+    """A parameter, shaped to go beside (N, C, positions)."""
     return None if value is None else value.reshape(1, -1, 1)
 
 

@@ -1,4 +1,4 @@
-"""The table of what is printed for each mistake; run as a module, it writes the table anew."""
+"""The table of the output for each mistake; run as a module, it rewrites the table."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def kept() -> dict[str, str]:
 
 
 def main() -> None:
-    """Write the table; names alone are printed anew, where there are any."""
+    """Write the table; only the names given, if any, are run again."""
     lines = {} if not sys.argv[1:] else kept()
     for mistake in UNSEEN.values():
         if not sys.argv[1:] or mistake.name in sys.argv[1:]:

@@ -1,4 +1,4 @@
-"""What README and docs/ show runs where it needs JAX, Flax or Equinox."""
+"""Blocks of README and docs/ that need JAX, Flax or Equinox run as shown."""
 
 from __future__ import annotations
 

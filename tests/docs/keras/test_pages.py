@@ -1,4 +1,4 @@
-"""What README and docs/ show runs where it needs Keras, or several frameworks together."""
+"""Blocks of README and docs/ that need Keras, or several frameworks together, run as shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What README and docs/ show runs where it needs ONNX Runtime or the reference of onnx."""
+"""Blocks of README and docs/ that need ONNX Runtime or the reference of onnx run as shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What README and docs/ show runs where it needs PyTorch."""
+"""Blocks of README and docs/ that need PyTorch run as shown."""
 
 from __future__ import annotations
 

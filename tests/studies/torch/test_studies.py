@@ -16,7 +16,7 @@ def test_the_numbers_of_a_deterministic_study_are_those_of_numpy():
 
 
 def test_a_study_that_trains_has_the_same_verdict():
-    """Training makes a rounding error into another path; what is concluded stays."""
+    """Training amplifies a rounding error into another path; the conclusion stays."""
     ours, theirs = (outcome("residual-contributions", target).judgement for target in ("numpy", "torch"))
     assert (theirs.verdict, theirs.conditions) == (ours.verdict, ours.conditions)
 
@@ -32,7 +32,7 @@ def test_a_call_is_made_of_a_layer_that_takes_it():
 
 @pytest.mark.parametrize("name", ["norm-axes", "loss-landscape", "covariate-shift"])
 def test_what_is_concluded_is_what_numpy_shows(name):
-    """Verdict, conditions and reason, but for a last digit that rounding moves."""
+    """Verdict, conditions and reason agree, except for a last digit that rounding moves."""
     assert same_conclusion(name, "torch")
 
 

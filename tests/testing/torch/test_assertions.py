@@ -21,7 +21,7 @@ def test_tensors_are_read_as_they_are(dtype):
     dx, dgamma = torch.autograd.grad(y, (x, gamma), g)
     assert testing.assert_layer_norm(y, x, gamma, beta).holds
     assert testing.assert_layer_norm_grads(dx, dgamma, None, x, gamma, g, storage="H2")["dgamma"].holds
-    # In bfloat16 48 values need not tell one mistake from others.
+    # In bfloat16 48 values may not be enough to distinguish one mistake from others.
     told = "lie outside" if dtype == torch.bfloat16 else "Divides the squared deviations by n - 1"
     with pytest.raises(OutsideEnvelope, match=told):
         variance, mean = torch.var_mean(x.double(), -1, keepdim=True)

@@ -1,4 +1,4 @@
-"""A Dask cluster in place of this machine: the same report, whatever happens to its workers."""
+"""A Dask cluster judges instead of this machine: the report is the same, whatever happens to the workers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def residual(x, branch, *, shortcut=None, activation=None):
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
-    """Two workers of one thread each, in processes of their own that are started again when they die."""
+    """Two workers of one thread each, in their own processes, which are restarted when they die."""
     with LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, worker_dashboard_address=None
     ) as found:
@@ -50,7 +50,7 @@ def cluster() -> Iterator[LocalCluster]:
 
 
 def settled(cluster: LocalCluster, workers: int = 2) -> None:
-    """Wait until so many workers are there: others may have been killed."""
+    """Wait until this many workers are there: others may have been killed."""
     with Client(cluster.scheduler_address, set_as_default=False) as client:
         client.wait_for_workers(workers, timeout=60)
 
@@ -63,7 +63,7 @@ def written(tmp_path: Path, before: str = "pass", name: str = "mine.py") -> str:
 
 
 def told(report: normspec.Report) -> dict[str, Any]:
-    """What the JSON says, but for the time that it took."""
+    """The contents of the JSON, without the time taken."""
     found = json.loads(report.to_json())
     del found["seconds"]
     return found
@@ -77,7 +77,7 @@ def judged(target: Any, cluster: LocalCluster | None, **options: Any) -> normspe
 
 
 def test_a_cluster_reports_what_this_machine_does(cluster, tmp_path):
-    """The JSON is the same, and the file of the function need not lie where the workers are."""
+    """The JSON is the same, and the workers do not need the function's file on their disks."""
     note = tmp_path / "note"
     target = written(tmp_path, f"Path({str(note)!r}).write_text(__file__)")
     remote = judged(target, cluster)
@@ -88,7 +88,7 @@ def test_a_cluster_reports_what_this_machine_does(cluster, tmp_path):
 
 
 def test_a_framework_and_a_faulty_function_in_one_run(cluster, tmp_path):
-    """Each unit is of one target, and the report is of both; what would have to be declared is found out there too."""
+    """Each unit is of one target, and the report is of both; missing declarations are searched for there too."""
     file = tmp_path / "wrong.py"
     file.write_text(
         "import torch\n"
@@ -119,7 +119,7 @@ def test_what_dies_once_is_judged_elsewhere(cluster, tmp_path, depth):
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_what_dies_twice_is_an_error(cluster, tmp_path, depth):
-    """Every requirement of that unit says what happened, and all else is judged, by workers started anew if need be."""
+    """Every requirement of that unit says what happened; all else is judged, by restarted workers if need be."""
     settled(cluster)
     process = "parent(" * (depth - 1) + "os.getppid()" + ")" * (depth - 1)
     target = written(tmp_path, f"x.dtype == 'float32' and x.ndim > 1 and os.kill({process}, signal.SIGKILL)")
@@ -134,7 +134,7 @@ def test_what_dies_twice_is_an_error(cluster, tmp_path, depth):
 
 
 def worker(address: str, name: str, folder: Path, **environment: str) -> subprocess.Popen[bytes]:
-    """One more worker, in an environment of its own; `folder` is first on its import path."""
+    """One more worker, in its own environment; `folder` is first on its import path."""
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH", "")])])
     return subprocess.Popen(
         [
@@ -148,7 +148,7 @@ def worker(address: str, name: str, folder: Path, **environment: str) -> subproc
 
 
 def without(package: str, folder: Path) -> Path:
-    """A folder that hides a package from the interpreters that have it on their import path."""
+    """A folder that hides a package from interpreters with the folder on their import path."""
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(
         "import importlib.machinery as machinery\n"
@@ -161,7 +161,7 @@ def without(package: str, folder: Path) -> Path:
 
 
 def altered(folder: Path) -> Path:
-    """A folder with a normspec of the same version, one file of which is another."""
+    """A folder with a normspec of the same version, in which one file differs."""
     source, copy = Path(normspec.__file__).parent, folder / "normspec"
     for room in ("spec", "reference", "adapters", "conformance"):
         shutil.copytree(source / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
@@ -173,7 +173,7 @@ def altered(folder: Path) -> Path:
 
 
 def test_workers_that_differ_are_told_apart(cluster, tmp_path):
-    """One has no PyTorch, one another normspec, one none: they are named, and the others judge."""
+    """One has no PyTorch, one a different normspec, one none: they are named, and the others judge."""
     settled(cluster)
     address = cluster.scheduler_address
     more = [
@@ -200,7 +200,7 @@ def test_workers_that_differ_are_told_apart(cluster, tmp_path):
 
 
 def test_ctrl_c_keeps_what_was_established(cluster, tmp_path):
-    """What is done and what workers have established is the report; nothing of the run is left on them."""
+    """The report has everything that workers have finished; nothing of the run is left on them."""
     settled(cluster)
     note = tmp_path / "note"
     target = written(tmp_path, f"Path({str(note)!r} + str(os.getpid())).touch()")
@@ -221,7 +221,7 @@ def test_ctrl_c_keeps_what_was_established(cluster, tmp_path):
 
 
 def test_what_a_cluster_cannot_judge_is_one_error(cluster, tmp_path):
-    """A function without a name, a file that is not there, and one that needs what lies beside it."""
+    """A function without a name, a missing file, and a file that needs others next to it."""
     settled(cluster)
     with pytest.raises(NoCluster, match="put it into a file"):
         judged(lambda x, branch: x, cluster, framework="numpy")
