@@ -192,6 +192,7 @@ def _of_channels(operator: str) -> list[Description]:
         # Coinciding sizes: as many channels as samples, or as positions along every axis.
         d(9, nine[:3], *AXES, eps=_NONE, rank=3),
         d(9, nine[:3], *AXES, eps=_NONE, rank=3, channel_axis=-1),
+        d(6, nine[:3], *AXES, eps=_NONE, rank=3, samples=2, channel_axis=2),
         d(5, nine[:5], *AXES, eps=_NONE, rank=2),
         d(12, nine[:5], *LAYOUTS, rank=4),
         d(8, nine[:3], *LAYOUTS, rank=5),
@@ -235,6 +236,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(9, nine[:3], *AXES, eps=_NONE, rank=3, samples=3, width=3),
         d(9, nine, *AXES, "LN-F5", eps=_NONE, rank=3, samples=3, width=3, channel_axis=-1),
         d(4, nine[:8], *AXES, "LN-F5", eps=_NONE, rank=3, samples=2, width=1, channel_axis=-1),
+        d(4, nine[:8], *AXES, "LN-F5", eps=_NONE, rank=3, samples=2, width=1, channel_axis=2),
         # One channel in each group, all channels in one group, and no positions.
         d(6, nine[:8], *AXES, eps=_NONE, rank=3, samples=2, width=1),
         d(12, nine[:3], *AXES, eps=_NONE, rank=4, samples=3, width=6),

@@ -81,12 +81,12 @@ class Search:
         if self._varying is not None:  # other questions have no single answer
             return self._found_to_vary(self._varying)
         telling = self._telling()
-        for names in self.known:
-            # A mistake known from another dtype need not be telling here, where few digits may hide it.
-            known = telling or [question for name, question in self._broken.items() if not name.startswith("CM-")]
-            again = [one for one in named_so(self._like, names) if self._agrees(one, self._questions(known))]
-            if again:
-                return self._explained(again)
+        # A mistake known from another dtype need not be telling here, where few digits may hide it.
+        known = telling or [question for name, question in self._broken.items() if not name.startswith("CM-")]
+        before = [one for names in self.known for one in named_so(self._like, names)]
+        again = [one for one in before if self._agrees(one, self._questions(known))]
+        if again:  # all of them: what one dtype does not tell apart, the next may
+            return self._explained(again)
         if not telling:
             named = self._survivors([*self._faintly()])
             return self._explained(self._nearest(named)) if named else None

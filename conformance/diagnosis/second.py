@@ -36,7 +36,9 @@ class Second(Search):
         if self.subject.slow or any(len(one.faults) > 1 for one in self.first.candidates):
             return None
         if self._varying is not None:
-            left = [name for name in self._broken if not self._may_be_of_the_first(name)]
+            # Where the target is off by a rounding, every function that is right there answers as it does.
+            telling = [name for name, question in self._broken.items() if self.answer(question).telling]
+            left = [name for name in telling if not self._may_be_of_the_first(name)]
             named = [one for one in self._both(left) if self._answers_its_own(one) and self._varying.alike(one)]
             return self._explained_to_vary(named) if named else None
         left = [name for name, question in self._broken.items() if not self._is_of_the_first(question)]

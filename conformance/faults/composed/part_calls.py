@@ -198,14 +198,3 @@ class FailingPartSkipped(Composed):
             raise
         except Exception:
             return np.zeros(self.shape, self.work)
-
-
-@fault("failure-hidden", rs="CM-C7", kind="argument")
-class FailureHidden(Residual):
-    """Returns x where the branch raises."""
-
-    def branch_value(self, x: Array, branch: Any) -> Array:
-        try:
-            return super().branch_value(x, branch)
-        except RuntimeError:
-            return np.zeros(self.shape, self.work)
