@@ -28,7 +28,7 @@ class Tally:
     check: Check
     #: How binding the requirement is (MUST or SHOULD).
     level: Level = attrs.Factory(lambda self: requirement(self.check.requirement).level, takes_self=True)
-    #: Number of comparisons judged, and the worst error / envelope among them.
+    #: Number of cases judged, and the worst error / envelope on them.
     judged: int = 0
     ratio: float | None = None
     #: Number of ratios in each bin (ratios.py).
@@ -92,10 +92,13 @@ class Tally:
         self.unsupported = self.unsupported or reason
 
     def _add_up(self, subject: Subject, case: Case, description: Description) -> None:
+        counted = False
         for finding in findings(self.check, subject, case, self):
             if not finding.judged:
                 self.awaits = self.awaits or finding.awaits
                 continue
+            self.judged += not counted
+            counted = True
             if finding.ratio is not None:
                 self.ratio = finding.ratio if self.ratio is None else max(self.ratio, finding.ratio)
                 self.ratios[bin_of(finding.ratio)] += 1
@@ -106,9 +109,7 @@ class Tally:
                 self.known = finding
             if finding.violated:
                 self.violation, self.description = finding, description
-                self.judged += 1
                 return
-            self.judged += 1
 
     def broke(self, error: Exception) -> None:
         """Note a defect of normspec, which makes the other findings of this check meaningless."""

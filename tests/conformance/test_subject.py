@@ -75,8 +75,8 @@ def test_float32_stands_for_float64_alone(dtype: str) -> None:
     assert sound(dtype).narrow == (dtype in ("float16", "bfloat16"))
 
 
-def test_every_finding_that_was_judged_is_counted() -> None:
-    """Two that hold, one that was not judged, and the violation that ends the check: three, and the worst ratio."""
+def test_a_case_that_was_judged_is_counted_once() -> None:
+    """Findings that hold, one that was not judged, and the violation that ends the check: one case, the worst ratio."""
     found = [
         Finding(ROW, violated=False, ratio=0.25),
         Finding(ROW, violated=False, ratio=0.125),
@@ -85,7 +85,12 @@ def test_every_finding_that_was_judged_is_counted() -> None:
         Finding(ROW, violated=True, ratio=5.0),
     ]
     (check,) = (one for one in checks_of("layer_norm") if one.requirement == "LN-F1")
-    for several, judged, ratio, verdict in ((found, 3, 3.0, "fail"), (found[:3], 2, 0.25, "pass"), ([], 0, None, None)):
+    for several, judged, ratio, verdict in (
+        (found, 1, 3.0, "fail"),
+        (found[:3], 1, 0.25, "pass"),
+        (found[2:3], 0, None, None),
+        ([], 0, None, None),
+    ):
         tally = Tally(attrs.evolve(check, body=lambda subject, case, several=several: iter(several)))
         assert ROW.description is not None
         tally.run(sound(), ROW, ROW.description)
