@@ -1,4 +1,4 @@
-"""Judges a request unit by unit: each unit is looked up on the shelf, and put there when it is judged."""
+"""Judges a request unit by unit: each unit is looked up in the store, and put there when it is judged."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import attrs
 from ..engine.progress import Listener, Progress
 from ..requests.request import Request
 from ..results.report import Report
-from ..running.alone import Alone
 from ..running.choice import executor
 from ..running.executor import Judged, UnitListener, whole
 from ..running.judging import judged
 from ..running.processes import Processes
+from ..running.single_process import SingleProcess
 from ..running.unit import Unit
-from .shelf import Shelf
+from .result_store import ResultStore
 
 
-def judged_and_kept(request: Request, shelf: Shelf, jobs: int | None, listener: Listener | None) -> Report:
-    """The report on a request, judged by ``jobs`` processes; units that are on the shelf are not judged again."""
-    return judged(request, _Keeping(executor(request, jobs=jobs), shelf), listener)
+def judged_and_kept(request: Request, store: ResultStore, jobs: int | None, listener: Listener | None) -> Report:
+    """The report on a request, judged by ``jobs`` processes; units that are in the store are not judged again."""
+    return judged(request, _Keeping(executor(request, jobs=jobs), store), listener)
 
 
 class _Keeping:
-    """An executor that looks up each unit on the shelf, and puts there the units that it judged."""
+    """An executor that looks up each unit in the store, and puts there the units that it judged."""
 
-    def __init__(self, judges: Any, shelf: Shelf) -> None:
-        assert isinstance(judges, (Alone, Processes))
-        self._judges, self._shelf = judges, shelf
+    def __init__(self, judges: Any, store: ResultStore) -> None:
+        assert isinstance(judges, (SingleProcess, Processes))
+        self._judges, self._store = judges, store
         self._paces: Mapping[str, str] = {}
         self._foremost: dict[str, str] = {}
 
@@ -51,7 +51,7 @@ class _Keeping:
         self._paces = self._judges.measure()
         asked: dict[Unit, Unit] = {}
         for unit in units:
-            found = {name: self._shelf.unit(name, unit, *self._way(name)) for name in unit.targets}
+            found = {name: self._store.unit(name, unit, *self._way(name)) for name in unit.targets}
             left = tuple(name for name, report in found.items() if report is None)
             for name, report in found.items():
                 if report is not None:
@@ -71,7 +71,7 @@ class _Keeping:
 
     def _keep(self, unit: Unit, report: Report) -> None:
         for name in unit.targets:
-            self._shelf.keep_unit(name, unit, *self._way(name), report)
+            self._store.keep_unit(name, unit, *self._way(name), report)
 
     def _way(self, name: str) -> tuple[str, str]:
         """The pace of a target, and the dtype in which it is checked most thoroughly."""

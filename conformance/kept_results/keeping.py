@@ -18,7 +18,7 @@ from ..engine.progress import Listener
 from ..kept.place import results_at
 from ..requests.request import Request
 from ..results.report import Report
-from .shelf import Shelf
+from .result_store import ResultStore
 
 
 class NothingToResume(NormspecError):
@@ -51,27 +51,27 @@ def report_on(
 
         return judged(request, executor(request, jobs=jobs, cluster=cluster), listener)
     together = _is_asked_of_all(request)
-    shelf = Shelf.of(store, request, targets, together=together, resume=resume)
-    reports = {name: report for name in targets if (report := shelf.whole(name)) is not None}
+    kept = ResultStore.of(store, request, targets, together=together, resume=resume)
+    reports = {name: report for name in targets if (report := kept.whole(name)) is not None}
     left = [name for name in targets if name not in reports or (together and len(reports) < len(targets))]
     if left:
         part = attrs.evolve(request, targets=tuple(left), part=request.part or len(left) < len(targets))
         # Import the judging code only if something is left: the import takes longer than the rest of a second run.
         from .judging import judged_and_kept
 
-        found = judged_and_kept(part, shelf, jobs, listener)
-        shelf.keep_whole(left, found)
+        found = judged_and_kept(part, kept, jobs, listener)
+        kept.keep_whole(left, found)
         reports = {**{name: report for name, report in reports.items() if name not in left}, "": found}
     report = _together(request, targets, list(reports.values()))
     return attrs.evolve(report, seconds=time.perf_counter() - started) if set(reports) != {""} else report
 
 
-def shelf_of(request: Request) -> Shelf | None:
-    """The shelf for the units of a request on one target; None for several targets, or one that is always run."""
+def results_of(request: Request) -> ResultStore | None:
+    """The kept results of the units of a request on one target; None for several targets, or one that is always run."""
     name, store = request.names[0], results_at(request.cache)
     if len(request.names) > 1 or not isinstance(name, str) or store is None:
         return None
-    return Shelf.of_followed(store, request, name, together=_is_asked_of_all(request))
+    return ResultStore.of_followed(store, request, name, together=_is_asked_of_all(request))
 
 
 def _is_asked_of_all(request: Request) -> bool:

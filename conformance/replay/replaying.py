@@ -22,7 +22,7 @@ from ..judging.subject import Subject
 from ..judging.verdicts import Result, Verdict
 from ..requests.request import Request
 from ..results.report import Report
-from ..running.alone import Alone
+from ..running.single_process import Alone
 from .reading import Failed, failed_cases
 
 

@@ -1,4 +1,4 @@
-"""The main function of another process (other.py): it opens a request, and answers questions about it."""
+"""The main function of another process (judging_process.py): it opens a request, and answers questions about it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 
 from ...adapters.worker.limits import die_with_parent
 from ...spec.errors import NormspecError
-from .alone import Alone
-from .other import LENGTH
-from .told import Told, unit_of
+from .judging_process import LENGTH
+from .message import Message, unit_of
+from .single_process import SingleProcess
 
 
 def main() -> None:
@@ -36,7 +36,9 @@ def _serve(out: int) -> None:
     line = sys.stdin.readline()
     if not line:
         return
-    with Alone(Told.from_json(line).heard(), prepares=False) as alone:  # the first process prepares the first units
+    with SingleProcess(
+        Message.from_json(line).load(), prepares=False
+    ) as alone:  # the first process prepares the first units
         for line in sys.stdin:
             question = json.loads(line)
             _write(out, _ANSWERS[question.pop("do")](alone, question))
@@ -48,18 +50,18 @@ def _write(out: int, answer: Any) -> None:
         pipe.write(LENGTH.pack(len(told)) + told)
 
 
-def _judge(alone: Alone, told: Mapping[str, Any]) -> Any:
+def _judge(alone: SingleProcess, told: Mapping[str, Any]) -> Any:
     alone.paces = told["paces"]
     return alone.judge(unit_of(told["unit"]))
 
 
-def _explain(alone: Alone, told: Mapping[str, Any]) -> Any:
+def _explain(alone: SingleProcess, told: Mapping[str, Any]) -> Any:
     alone.paces = told["paces"]
     return alone.explained(pickle.loads(base64.b64decode(told["report"])))
 
 
 #: The questions, each with the function that answers it.
-_ANSWERS: Mapping[str, Callable[[Alone, Mapping[str, Any]], Any]] = {
+_ANSWERS: Mapping[str, Callable[[SingleProcess, Mapping[str, Any]], Any]] = {
     "judge": _judge,
     "describe": lambda alone, _: alone.described(),
     "measure": lambda alone, _: alone.measure(),

@@ -10,9 +10,9 @@ from ...spec.operators import OPERATORS
 from ..cores import cores
 from ..requests.request import Request
 from ..requests.sound_names import names_a_variant
-from .alone import Alone
 from .executor import Executor
 from .processes import Processes
+from .single_process import SingleProcess
 
 #: Most processes that are started unless the user asks for more. Each imports the framework, which takes half a
 #: gigabyte.
@@ -30,8 +30,8 @@ def executor(request: Request, *, jobs: int | None = None, cluster: str | None =
     """
     if cluster is not None:
         return _on(cluster, request, jobs)
-    count = worth(request, jobs, seeds)
-    return Processes(request, count) if count > 1 else Alone(request)
+    count = process_count(request, jobs, seeds)
+    return Processes(request, count) if count > 1 else SingleProcess(request)
 
 
 class NoDask(NormspecError):
@@ -48,7 +48,7 @@ def _on(cluster: str, request: Request, jobs: int | None) -> Executor:
     return Cluster(request, cluster, jobs)
 
 
-def worth(request: Request, asked: int | None, seeds: int = 1) -> int:
+def process_count(request: Request, asked: int | None, seeds: int = 1) -> int:
     """
     How many processes a request gets: as many as are asked for, or else one a core, but no more than it has units.
 

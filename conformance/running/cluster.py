@@ -19,12 +19,12 @@ from ..judging.verdicts import Result
 from ..kept.place import NOWHERE
 from ..requests.request import Request
 from ..results.report import Report
-from .crew import Crew, Lost, Member, Question
-from .described import Described, alike, most
 from .executor import Judged, UnitListener, whole
 from .machine import forget, state
-from .told import Told, asked, asked_to_judge
+from .message import Message, asked, asked_to_judge
+from .target_description import TargetDescription, alike, most
 from .unit import Unit, units
+from .worker_pool import ClusterWorker, Lost, Question, WorkerPool
 
 #: Seconds to wait for the scheduler to answer.
 _CONNECTING = 10.0
@@ -45,8 +45,8 @@ class Cluster:
 
     def __init__(self, request: Request, address: str, jobs: int | None = None) -> None:
         self._request, self._address, self._jobs = request, address, jobs
-        self._told = Told.of(request)
-        self._described: dict[str, Described] = {}
+        self._told = Message.of(request)
+        self._described: dict[str, TargetDescription] = {}
         self._paces: dict[str, str] = {}
         self._known: set[str] = set()
         self._over = False
@@ -63,7 +63,7 @@ class Cluster:
         files = {file: _content(file) for file in self._told.files()}
         told = {name: self._alone(name).to_json() for name in self._names}
         client = self._connected()
-        self._crew = Crew(client, f"normspec-{uuid.uuid4().hex}", told, files, self._joined)
+        self._crew = WorkerPool(client, f"normspec-{uuid.uuid4().hex}", told, files, self._joined)
         try:
             self._assemble()
         except BaseException:
@@ -71,7 +71,7 @@ class Cluster:
             raise
         return self
 
-    def _alone(self, name: str) -> Told:
+    def _alone(self, name: str) -> Message:
         """The request for only one of its targets."""
         request = self._told.request
         # Our cache folder means nothing there: workers keep truths in their usual place, or nowhere.
@@ -113,7 +113,7 @@ class Cluster:
             self._paces.update(pickle.loads(answer) if isinstance(answer, bytes) else {})
         self.notes += lacking.values()
 
-    def _fit(self, threads: Mapping[str, int]) -> list[Member]:
+    def _fit(self, threads: Mapping[str, int]) -> list[ClusterWorker]:
         """The workers with the same versions as this machine; the others are noted."""
         self._known.update(threads)
         try:
@@ -124,9 +124,9 @@ class Cluster:
         for address, count in threads.items():
             found = states.get(address)
             if not isinstance(found, dict):
-                self._left_out(str(Member(address, self._name(address), count)), self._has(address))
+                self._left_out(str(ClusterWorker(address, self._name(address), count)), self._has(address))
                 continue
-            member = Member(address, found["name"], min(count, self._jobs or count))
+            member = ClusterWorker(address, found["name"], min(count, self._jobs or count))
             differing = [
                 f"{one} {found['versions'].get(one)}, and this is {number}"
                 for one, number in own.items()
@@ -154,13 +154,15 @@ class Cluster:
         except Exception:  # as above: its address will do
             return ""
 
-    def _opened(self, name: str, members: Sequence[Member], lacking: dict[str, str]) -> dict[Member, Described]:
+    def _opened(
+        self, name: str, members: Sequence[ClusterWorker], lacking: dict[str, str]
+    ) -> dict[ClusterWorker, TargetDescription]:
         """The descriptions by the workers that have a target; ``lacking`` receives why the others do not."""
-        found: dict[Member, Described] = {}
+        found: dict[ClusterWorker, TargetDescription] = {}
         answers = self._crew.all_answer([(member, Question(name, asked("describe"))) for member in members])
         for member, answer in zip(members, answers, strict=True):
             told = pickle.loads(answer) if isinstance(answer, bytes) else answer
-            if isinstance(told, Described):
+            if isinstance(told, TargetDescription):
                 found[member] = told
             else:
                 words = told.reason if isinstance(told, Lost) else str(told)
@@ -169,7 +171,7 @@ class Cluster:
                 lacking[f"{member} {name}"] = f"worker {member} does not judge {name}: {words}{hint}"
         return found
 
-    def _take_in(self, name: str, found: Mapping[Member, Described]) -> None:
+    def _take_in(self, name: str, found: Mapping[ClusterWorker, TargetDescription]) -> None:
         """Add a target to the workers whose description agrees with the chosen one; the others are noted."""
         for member, described in found.items():
             differs = alike(described, self._described[name])

@@ -1,5 +1,5 @@
 """
-Code that runs in a worker of a Dask cluster: it keeps processes that judge (other.py), and sends them questions.
+Code that runs in a worker of a Dask cluster: it keeps judging processes, and sends them questions.
 
 Each question has its own process, because a worker has several threads, and the targets of a process serve only one at
 a time. Also, a target that harms the process that judges it then does no harm to the cluster.
@@ -16,7 +16,7 @@ from typing import Any
 
 from ..reporting.versions import versions
 from ..sources import sources
-from .other import Gone, Other
+from .judging_process import Gone, JudgingProcess
 
 #: Seconds after the last question until a request is dropped, because the program that made it must be gone.
 FORGOTTEN = 600.0
@@ -43,14 +43,14 @@ class _Held:
         self._key = key
         self._folder = tempfile.TemporaryDirectory(prefix="normspec-", ignore_cleanup_errors=True)
         self._changing = threading.Lock()
-        self._idle: list[tuple[str, Other]] = []
-        self._busy: list[Other] = []
+        self._idle: list[tuple[str, JudgingProcess]] = []
+        self._busy: list[JudgingProcess] = []
         self._over = False
         self._timer: threading.Timer | None = None
 
     def answer(self, told: str, files: Mapping[str, bytes], question: str) -> bytes | str:
         with self._changing:
-            other = self._taken(told) or Other.started(self._placed(told, files))
+            other = self._taken(told) or JudgingProcess.started(self._placed(told, files))
             self._busy.append(other)
             self._wait()
         ended = ""
@@ -62,7 +62,7 @@ class _Held:
         finally:
             self._give_back(told, other, ended=bool(ended))
 
-    def _taken(self, told: str) -> Other | None:
+    def _taken(self, told: str) -> JudgingProcess | None:
         """An idle process that opened this request."""
         for place, (other_told, other) in enumerate(self._idle):
             if other_told == told:
@@ -70,7 +70,7 @@ class _Held:
                 return other
         return None
 
-    def _give_back(self, told: str, other: Other, *, ended: bool) -> None:
+    def _give_back(self, told: str, other: JudgingProcess, *, ended: bool) -> None:
         with self._changing:
             self._busy.remove(other)
             closing = [other] if ended or self._over else []

@@ -15,14 +15,14 @@ from ...spec.errors import NormspecError
 from ..judging.defects import trace
 from ..requests.request import Request
 from ..results.report import Report
-from .alone import Alone
 from .executor import Judged, UnitListener, whole
-from .other import Gone, Other
-from .told import Told, asked_to_judge
+from .judging_process import Gone, JudgingProcess
+from .message import Message, asked_to_judge
+from .single_process import SingleProcess
 from .unit import Offer, Unit
 
 
-class Left:
+class UnitQueue:
     """The remaining units; any thread may take one."""
 
     def __init__(self, units: Iterable[Unit]) -> None:
@@ -41,7 +41,7 @@ class Left:
 
 
 @attrs.frozen
-class _Back:
+class _ReturnedUnit:
     """A unit that another process could not judge, with the traceback if a defect of normspec caused it."""
 
     unit: Unit
@@ -58,21 +58,21 @@ class _Broken:
 class Processes:
     """Judges units in several processes. If another process cannot be started or dies, the first judges its unit."""
 
-    def __init__(self, request: Request, count: int, first: Alone | None = None) -> None:
+    def __init__(self, request: Request, count: int, first: SingleProcess | None = None) -> None:
         """``first`` judges in this process. If it is given, its targets are open already, and stay open."""
-        self._first, self._opens = first or Alone(request), first is None
-        self._told, self._count = Told.of(request), count
-        self._others: list[Other] = []
+        self._first, self._opens = first or SingleProcess(request), first is None
+        self._told, self._count = Message.of(request), count
+        self._others: list[JudgingProcess] = []
         self._threads: list[threading.Thread] = []
-        self._left = Left(())
+        self._left = UnitQueue(())
         #: Messages from the threads of the other processes. None means that one of them is finished.
-        self._done: SimpleQueue[Judged | _Back | _Broken | None] = SimpleQueue()
+        self._done: SimpleQueue[Judged | _ReturnedUnit | _Broken | None] = SimpleQueue()
 
     def __enter__(self) -> Processes:
         # The others open their targets at the same time, because importing a framework takes seconds.
         with contextlib.suppress(OSError):  # if one cannot start, the first process judges its units
             for _ in range(self._count - 1):
-                self._others.append(Other.started(self._told.to_json()))
+                self._others.append(JudgingProcess.started(self._told.to_json()))
         try:
             if self._opens:
                 self._first.__enter__()
@@ -102,7 +102,7 @@ class Processes:
 
     def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
         """Each unit with its report, as soon as it is judged."""
-        self._left, self._done, back = Left(units), SimpleQueue(), deque[_Back]()
+        self._left, self._done, back = UnitQueue(units), SimpleQueue(), deque[_ReturnedUnit]()
         paces = self.measure()
         self._threads = [
             threading.Thread(
@@ -114,7 +114,7 @@ class Processes:
             thread.start()
         busy = len(self._threads)
         while True:
-            given = back.popleft() if back else _Back(unit) if (unit := self._left.take()) is not None else None
+            given = back.popleft() if back else _ReturnedUnit(unit) if (unit := self._left.take()) is not None else None
             if given is not None:
                 for unit, report in self._first.judged([given.unit], listener):
                     yield unit, attrs.evolve(report, defects=(given.defect,)) if given.defect else report
@@ -124,14 +124,14 @@ class Processes:
                 done = self._done.get()
                 if isinstance(done, _Broken):
                     raise done.error
-                if isinstance(done, _Back):
+                if isinstance(done, _ReturnedUnit):
                     back.append(done)
                 elif done is None:
                     busy -= 1
                 else:
                     yield done
 
-    def _hand_out(self, other: Other, paces: Mapping[str, str], listener: UnitListener | None) -> None:
+    def _hand_out(self, other: JudgingProcess, paces: Mapping[str, str], listener: UnitListener | None) -> None:
         """Let another process judge one unit after the other until none is left."""
         try:
             while (unit := self._left.take()) is not None:
@@ -141,10 +141,10 @@ class Processes:
                     if listener is not None:
                         listener(unit, whole(unit, report))
                 except (Gone, NormspecError):  # the first process judges the unit and meets the same error
-                    self._done.put(_Back(unit))
+                    self._done.put(_ReturnedUnit(unit))
                     return
                 except Exception as error:
-                    self._done.put(_Back(unit, trace(error)))
+                    self._done.put(_ReturnedUnit(unit, trace(error)))
                     return
         except BaseException as error:
             self._done.put(_Broken(error))

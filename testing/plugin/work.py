@@ -14,16 +14,16 @@ from ...conformance.api import requested
 from ...conformance.diagnosis.causes import diagnosed
 from ...conformance.expected.applying import applied
 from ...conformance.expected.entry import Expected
-from ...conformance.kept_results.keeping import shelf_of
-from ...conformance.kept_results.shelf import Shelf
+from ...conformance.kept_results.keeping import results_of
+from ...conformance.kept_results.result_store import ResultStore
 from ...conformance.requests.configuration import configuration
 from ...conformance.requests.request import Request
 from ...conformance.results.report import Report
-from ...conformance.running.alone import Alone
-from ...conformance.running.choice import worth
+from ...conformance.running.choice import process_count
 from ...conformance.running.executor import Judged
 from ...conformance.running.judging import together
 from ...conformance.running.processes import Processes
+from ...conformance.running.single_process import SingleProcess
 from ...conformance.running.unit import Unit
 from ...spec.operators import OPERATORS
 
@@ -63,20 +63,20 @@ class Work:
     #: Whether other processes of this machine run other tests of the target; if so, this one starts no processes.
     shared: bool = False
     _open: ExitStack = attrs.field(factory=ExitStack)
-    _alone: Alone | None = None
+    _alone: SingleProcess | None = None
     #: The operators and dtypes that tests will ask for, in order, and their requirements.
     _expected: dict[Place, set[str]] = attrs.field(factory=dict)
     _coming: Iterator[Judged] | None = None
     #: Where results are kept, and results kept earlier.
-    _shelf: Shelf | None = None
+    _store: ResultStore | None = None
     _kept: dict[Place, Report] = attrs.field(factory=dict)
     _found: dict[Place, Report | BaseException] = attrs.field(factory=dict)
 
     @property
-    def alone(self) -> Alone:
+    def alone(self) -> SingleProcess:
         """The target, opened in this process. Raises the NormspecError of a target that cannot be opened."""
         if self._alone is None:
-            self._alone = self._open.enter_context(Alone(self.request))
+            self._alone = self._open.enter_context(SingleProcess(self.request))
         return self._alone
 
     def places(self) -> dict[Place, tuple[str, ...]]:
@@ -150,15 +150,15 @@ class Work:
         """
         self.alone.request = request = self._asked()
         self.alone.measure()
-        self._shelf, left = shelf_of(request), list[Unit]()
+        self._store, left = results_of(request), list[Unit]()
         for place in self._expected:
             unit = self._unit(place)
-            report = None if self._shelf is None else self._shelf.unit(*self._way(unit))
+            report = None if self._store is None else self._store.unit(*self._way(unit))
             if report is None:
                 left.append(unit)
             else:
                 self._kept[place] = report
-        count = 1 if self.shared else min(worth(request, None), len(left))
+        count = 1 if self.shared else min(process_count(request, None), len(left))
         if count < 2:
             return iter(())
         processes = self._open.enter_context(Processes(request, count, self.alone))
@@ -169,8 +169,8 @@ class Work:
         return Unit(*place, self.request.seed, tuple(offer.name for offer in self.alone.offers() if offer.has(*place)))
 
     def _keep(self, unit: Unit, report: Report) -> None:
-        if self._shelf is not None:
-            self._shelf.keep_unit(*self._way(unit), report)
+        if self._store is not None:
+            self._store.keep_unit(*self._way(unit), report)
 
     def _way(self, unit: Unit) -> tuple[str, Unit, str, str]:
         """The key of a kept unit: target, unit, how the target is judged, and its most thoroughly checked dtype."""

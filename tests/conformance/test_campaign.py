@@ -28,7 +28,7 @@ from normspec.conformance.command_line.root import main
 from normspec.conformance.engine.progress import Progress
 from normspec.conformance.requests.request import Request
 from normspec.conformance.results.ratios import BINS, EDGES, bin_of
-from normspec.conformance.running.alone import Alone
+from normspec.conformance.running.single_process import SingleProcess
 from normspec.conformance.running.unit import Unit
 
 REQUEST = Request(
@@ -67,14 +67,14 @@ JUDGED: dict[Unit, normspec.Report] = {}
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> tuple[Path, Summary]:
     """A campaign that nothing stopped, and its folder."""
-    out, judge = tmp_path_factory.mktemp("campaign") / "whole", Alone.judge
+    out, judge = tmp_path_factory.mktemp("campaign") / "whole", SingleProcess.judge
 
     def remembered(self, unit, listener=None):
         JUDGED[unit] = judge(self, unit, listener)
         return JUDGED[unit]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Alone, "judge", remembered)
+        patch.setattr(SingleProcess, "judge", remembered)
         return out, go_on(out)
 
 
@@ -87,7 +87,7 @@ def judged(whole, monkeypatch) -> list[Unit]:
         units.append(unit)
         return JUDGED.get(unit) or attrs.evolve(JUDGED[attrs.evolve(unit, seed=0)], seed=unit.seed)
 
-    monkeypatch.setattr(Alone, "judge", judge)
+    monkeypatch.setattr(SingleProcess, "judge", judge)
     return units
 
 
@@ -274,7 +274,7 @@ def test_a_violation_is_kept_with_its_case_and_reproduced(tmp_path, monkeypatch,
 
 def test_ctrl_c_keeps_what_is_done(tmp_path, whole, judged, monkeypatch):
     """The unit at work is left out, and the campaign goes on with it."""
-    judge, seen = Alone.judge, []
+    judge, seen = SingleProcess.judge, []
 
     def pressed(self, unit, listener=None):
         if judged:
@@ -282,12 +282,12 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, whole, judged, monkeypatch):
             raise KeyboardInterrupt
         return judge(self, unit, listener)
 
-    monkeypatch.setattr(Alone, "judge", pressed)
+    monkeypatch.setattr(SingleProcess, "judge", pressed)
     stopped = run(("numpy",), REQUEST, SEEDS, tmp_path / "out", jobs=1, listener=seen.append)
     assert stopped.units == 1 and stopped.missing == 3 and stopped.exit_status == 3
     assert (seen[-1].done, seen[-1].total) == (1, 4)
     assert f"{stopped.cases:,} cases, 0 violations" in seen[-1].text and " left; a case" in seen[-1].text
-    monkeypatch.setattr(Alone, "judge", judge)
+    monkeypatch.setattr(SingleProcess, "judge", judge)
     assert figures(go_on(tmp_path / "out")) == figures(whole[1])
 
 

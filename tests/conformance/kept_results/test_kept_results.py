@@ -20,9 +20,9 @@ import normspec
 from normspec.conformance.api import requested
 from normspec.conformance.kept.place import results_at
 from normspec.conformance.kept.store import Store
-from normspec.conformance.kept_results import keeping, shelf
+from normspec.conformance.kept_results import keeping, result_store
 from normspec.conformance.kept_results.pickled import Unreadable, Unwritable, pickled, unpickled
-from normspec.conformance.running.alone import Alone
+from normspec.conformance.running.single_process import SingleProcess
 from normspec.spec.errors import NormspecError
 
 RIGHT = """import numpy as np
@@ -50,7 +50,7 @@ def _kept(monkeypatch, tmp_path):
 def opened(monkeypatch) -> list[str]:
     """The targets that were opened, and the units that were judged, in order."""
     found: list[str] = []
-    enter, judge = Alone.__enter__, Alone.judge
+    enter, judge = SingleProcess.__enter__, SingleProcess.judge
 
     def entered(self):
         found.extend(map(str, self.request.names))
@@ -60,8 +60,8 @@ def opened(monkeypatch) -> list[str]:
         found.append(f"{unit.operator} {unit.dtype}")
         return judge(self, unit, listener)
 
-    monkeypatch.setattr(Alone, "__enter__", entered)
-    monkeypatch.setattr(Alone, "judge", judged)
+    monkeypatch.setattr(SingleProcess, "__enter__", entered)
+    monkeypatch.setattr(SingleProcess, "judge", judged)
     return found
 
 
@@ -165,13 +165,13 @@ def test_of_several_targets_the_changed_one_alone_is_run(tmp_path, opened):
 
 def test_an_edit_during_the_run_is_not_kept(tmp_path, monkeypatch, opened):
     """The run may have judged the file before or after the edit."""
-    mine, judge = target(tmp_path, RIGHT), Alone.judge
+    mine, judge = target(tmp_path, RIGHT), SingleProcess.judge
 
     def edited(self, unit, listener=None):
         target(tmp_path, RIGHT + "\n")
         return judge(self, unit, listener)
 
-    monkeypatch.setattr(Alone, "judge", edited)
+    monkeypatch.setattr(SingleProcess, "judge", edited)
     normspec.check(mine, **ASKED)
     opened.clear()
     normspec.check(mine, **ASKED)
@@ -212,7 +212,7 @@ def test_two_hundred_damaged_caches_hold_what_they_held_or_nothing(tmp_path):
     asked = requested(mine, **{key: value for key, value in ASKED.items() if key != "jobs"})
     store = results_at("")
     assert store is not None
-    whole = shelf.Shelf.of(store, asked, [mine], together=True, resume=False)
+    whole = result_store.ResultStore.of(store, asked, [mine], together=True, resume=False)
     assert told(whole.whole(mine)) == want
     store.close()
     sound, outside = (tmp_path / "kept" / "results.sqlite").read_bytes(), tmp_path / "outside"
@@ -332,7 +332,7 @@ def test_a_killed_run_goes_on(tmp_path, count):
 
 def test_a_run_that_cannot_be_followed_goes_on_where_it_is_asked_to(tmp_path, opened, monkeypatch):
     """`resume` reuses its units, once: a finished run is not resumed."""
-    mine, judge = target(tmp_path, UNFOLLOWED), Alone.judge
+    mine, judge = target(tmp_path, UNFOLLOWED), SingleProcess.judge
     asked = {"profile": "quick", "jobs": 1, "only": ("LN-F1", "LN-F3")}
     want = told(normspec.check(mine, **asked))
 
@@ -342,7 +342,7 @@ def test_a_run_that_cannot_be_followed_goes_on_where_it_is_asked_to(tmp_path, op
         return judge(self, unit, listener)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Alone, "judge", interrupted)
+        patch.setattr(SingleProcess, "judge", interrupted)
         assert normspec.check(mine, **asked).partial
     opened.clear()
     resumed = normspec.check(mine, **asked, resume=True)
@@ -360,12 +360,12 @@ def test_a_run_that_cannot_be_followed_goes_on_where_it_is_asked_to(tmp_path, op
 def test_only_what_is_final_is_kept():
     """A partial report, one with a defect of ours, and one with a note on how it came about are judged again."""
     report = normspec.check("numpy", op="residual", dtypes=["float64"], profile="quick", only="RS-F1", cache=False)
-    assert shelf._is_final(report)
+    assert result_store._is_final(report)
     for change in ({"partial": True}, {"defects": ("x",)}, {"notes": ("x",)}, {"lost": ("numpy",)}):
-        assert not shelf._is_final(attrs.evolve(report, **change))
+        assert not result_store._is_final(attrs.evolve(report, **change))
     first, *others = report.results
     ordinary = attrs.evolve(first, reason="the variance of x with the channels last in memory")
-    assert shelf._is_final(attrs.evolve(report, results=(ordinary, *others)))
+    assert result_store._is_final(attrs.evolve(report, results=(ordinary, *others)))
     for words in ("raised RuntimeError: CUDA out of memory", "took longer than 60 s and was stopped"):
         for changed in (attrs.evolve(first, reason=words), attrs.evolve(first, declined={words: 1})):
-            assert not shelf._is_final(attrs.evolve(report, results=(changed, *others)))
+            assert not result_store._is_final(attrs.evolve(report, results=(changed, *others)))

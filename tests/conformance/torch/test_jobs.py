@@ -17,10 +17,10 @@ import pytest
 import normspec
 from normspec.conformance.engine.progress import Listener
 from normspec.conformance.requests.request import Request
-from normspec.conformance.running import choice, other, processes
-from normspec.conformance.running.choice import executor, worth
+from normspec.conformance.running import choice, judging_process, processes
+from normspec.conformance.running.choice import executor, process_count
 from normspec.conformance.running.judging import judged
-from normspec.conformance.running.other import Other
+from normspec.conformance.running.judging_process import JudgingProcess
 from normspec.spec.errors import NormspecError, NotImportable
 
 REQUEST = Request(
@@ -57,8 +57,8 @@ def told(report: normspec.Report) -> tuple[object, ...]:
 def test_several_processes_report_what_one_does(alone, monkeypatch, count):
     """Every result and every subject is the same, in the same order; and the others have done some of it."""
     done: list[normspec.Report] = []
-    ask = Other.ask
-    monkeypatch.setattr(Other, "ask", lambda *told: done.append(ask(*told)) or done[-1])
+    ask = JudgingProcess.ask
+    monkeypatch.setattr(JudgingProcess, "ask", lambda *told: done.append(ask(*told)) or done[-1])
     report = by(count)
     assert told(report) == told(alone)
     assert report.conforms and not report.partial
@@ -85,13 +85,13 @@ def test_what_is_found_does_not_depend_on_who_finds_it(tmp_path):
 )
 def test_nothing_is_lost_without_another_process(alone, monkeypatch, program):
     """Where it dies, speaks nonsense or cannot be started, the first does all."""
-    monkeypatch.setattr(other, "_PYTHON", program)
+    monkeypatch.setattr(judging_process, "_PYTHON", program)
     assert told(by(None)) == told(alone)
 
 
 def test_nothing_is_lost_where_another_process_dies_at_work(alone, monkeypatch):
     """The unit that it had is done by the first, even where nothing else is left."""
-    received, killed = Other._received, []
+    received, killed = JudgingProcess._received, []
 
     def killed_meanwhile(self):
         if not killed:
@@ -100,7 +100,7 @@ def test_nothing_is_lost_where_another_process_dies_at_work(alone, monkeypatch):
             killed.append(self)
         return received(self)
 
-    monkeypatch.setattr(Other, "_received", killed_meanwhile)
+    monkeypatch.setattr(JudgingProcess, "_received", killed_meanwhile)
     assert told(by(None)) == told(alone)
     assert killed
 
@@ -120,8 +120,8 @@ def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
         if len(several) == 40:
             raise KeyboardInterrupt
 
-    close = Other.close
-    monkeypatch.setattr(Other, "close", lambda self: (close(self), ended.append(self._process.returncode)))
+    close = JudgingProcess.close
+    monkeypatch.setattr(JudgingProcess, "close", lambda self: (close(self), ended.append(self._process.returncode)))
     report = by(2, listener=pressed)
     assert report.partial and report.exit_status == 3
     assert within(report, alone)
@@ -131,7 +131,7 @@ def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
 @pytest.mark.parametrize("waited_for", [0, 1])
 def test_ctrl_c_keeps_what_was_established_while_another_is_waited_for(alone, monkeypatch, waited_for):
     """The first process is done: its results, and what the others have finished by then, are the report."""
-    ask, asked, established = Other.ask, [], []
+    ask, asked, established = JudgingProcess.ask, [], []
     received, interrupted = threading.Event(), threading.Event()
 
     def ask_and_note(self, *told):
@@ -150,7 +150,7 @@ def test_ctrl_c_keeps_what_was_established_while_another_is_waited_for(alone, mo
                 raise KeyboardInterrupt
             return super().get()
 
-    monkeypatch.setattr(Other, "ask", ask_and_note)
+    monkeypatch.setattr(JudgingProcess, "ask", ask_and_note)
     monkeypatch.setattr(processes, "SimpleQueue", Waited)
     report = by(3)
     assert interrupted.is_set()
@@ -166,14 +166,14 @@ def test_a_killed_run_takes_the_other_process_with_it(tmp_path, checkout):
         pytest.skip("elsewhere the second job ends when its requests do")
     code = (
         "import sys\n"
-        "from normspec.conformance.running import choice, other\n"
+        "from normspec.conformance.running import choice, judging_process\n"
         "choice.cores = lambda: 2\n"
-        "started = other.Other.started.__func__\n"
+        "started = judging_process.JudgingProcess.started.__func__\n"
         "def noted(cls, *given):\n"
         "    second = started(cls, *given)\n"
         "    open(sys.argv[1], 'w').write(str(second._process.pid) + '\\n')\n"
         "    return second\n"
-        "other.Other.started = classmethod(noted)\n"
+        "judging_process.JudgingProcess.started = classmethod(noted)\n"
         "import normspec\nnormspec.check('torch', op=['residual', 'highway'], profile='thorough')\n"
     )
     note = tmp_path / "second"
@@ -218,8 +218,10 @@ def _runs(process: int) -> bool:
 
 def test_a_target_that_cannot_be_had_ends_the_second_job(monkeypatch):
     """The error is the first job's, and the second has ended by then."""
-    started, found = Other.started.__func__, []
-    monkeypatch.setattr(Other, "started", classmethod(lambda cls, told: found.append(started(cls, told)) or found[0]))
+    started, found = JudgingProcess.started.__func__, []
+    monkeypatch.setattr(
+        JudgingProcess, "started", classmethod(lambda cls, told: found.append(started(cls, told)) or found[0])
+    )
     with pytest.raises(NotImportable):
         by(None, attrs.evolve(REQUEST, targets=("torch", "exec:/bin/false")))
     assert found[0]._process.returncode is not None
@@ -229,7 +231,7 @@ def test_what_is_worth_several_jobs(monkeypatch):
     """A framework with several units is, and a function beyond `quick`; a callable, a GPU and a single core are not."""
 
     def found(asked=None, **changes) -> int:
-        return worth(attrs.evolve(REQUEST, **changes), asked)
+        return process_count(attrs.evolve(REQUEST, **changes), asked)
 
     own = {"targets": ("my_layers.py:layer_norm",), "op": None}
     assert found() == 2
@@ -249,10 +251,10 @@ def test_what_is_worth_several_jobs(monkeypatch):
 
 def test_jobs_that_are_asked_for():
     """As many as there are units, on any device; a callable has to stay in its process."""
-    assert worth(REQUEST, 3) == 3 and worth(REQUEST, 100) == 4 and worth(REQUEST, 1) == 1
-    assert worth(attrs.evolve(REQUEST, device="cuda"), 2) == 2
-    assert worth(attrs.evolve(REQUEST, targets=(len,)), 2) in (1, 2)
-    assert worth(attrs.evolve(REQUEST, targets=(lambda x: x,)), 2) == 1
+    assert process_count(REQUEST, 3) == 3 and process_count(REQUEST, 100) == 4 and process_count(REQUEST, 1) == 1
+    assert process_count(attrs.evolve(REQUEST, device="cuda"), 2) == 2
+    assert process_count(attrs.evolve(REQUEST, targets=(len,)), 2) in (1, 2)
+    assert process_count(attrs.evolve(REQUEST, targets=(lambda x: x,)), 2) == 1
 
 
 @pytest.mark.parametrize("asked", [0, -1, 1.5, True, "2"])
@@ -265,10 +267,12 @@ def test_jobs_are_a_number(asked):
 def test_another_process_ends_in_silence():
     """Without a request, and on SIGTERM before it has one."""
     process = subprocess.Popen(
-        [sys.executable, "-c", other._CODE, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", judging_process._CODE, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)
     assert out == b""
-    ended = subprocess.run([sys.executable, "-c", other._CODE, *sys.path], input=b"", capture_output=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", judging_process._CODE, *sys.path], input=b"", capture_output=True, check=False
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")

@@ -1,5 +1,5 @@
 """
-The shelf: kept reports on targets and on their units, each under a key of all that it depends on.
+The result store: kept reports on targets and on their units, each under a key of all that it depends on.
 
 Nothing is taken from it for a target that cannot be followed completely, except units of an interrupted run that the
 caller asks to continue.
@@ -38,7 +38,7 @@ _OF_THE_MOMENT = re.compile(
 
 
 @attrs.define
-class Shelf:
+class ResultStore:
     """The kept reports on the targets of one request."""
 
     _store: Store
@@ -50,25 +50,25 @@ class Shelf:
     _runs: dict[str, bytes] = attrs.field(factory=dict)
 
     @classmethod
-    def of(cls, store: Store, request: Request, targets: Sequence[str], *, together: bool, resume: bool) -> Shelf:
+    def of(cls, store: Store, request: Request, targets: Sequence[str], *, together: bool, resume: bool) -> ResultStore:
         """
-        The shelf of these targets.
+        The results of these targets.
 
         With ``together``, each also depends on the others. With ``resume``, units of an interrupted run are found.
         """
         beside = tuple(targets) if together else ()
         there = Installed.now()
-        shelf = cls(store, request, {name: dependence(request, name, beside, there) for name in targets}, beside)
-        for name, need in shelf._needs.items():
+        kept = cls(store, request, {name: dependence(request, name, beside, there) for name in targets}, beside)
+        for name, need in kept._needs.items():
             if need.obstacle:
                 going_on = store.find(_key(_RUN, need.key)) if resume else None
-                shelf._runs[name] = going_on or os.urandom(16)
-                shelf._keep(_key(_RUN, need.key), shelf._runs[name])
-        return shelf
+                kept._runs[name] = going_on or os.urandom(16)
+                kept._keep(_key(_RUN, need.key), kept._runs[name])
+        return kept
 
     @classmethod
-    def of_followed(cls, store: Store, request: Request, target: str, *, together: bool) -> Shelf | None:
-        """The shelf for the units of one target; None if the target cannot be followed completely."""
+    def of_followed(cls, store: Store, request: Request, target: str, *, together: bool) -> ResultStore | None:
+        """The results of the units of one target; None if the target cannot be followed completely."""
         beside = (target,) if together else ()
         need = dependence(request, target, beside, Installed.now())
         return None if need.obstacle else cls(store, request, {target: need}, beside)
@@ -112,7 +112,7 @@ class Shelf:
         told = f"{unit.operator} {unit.dtype} {unit.seed} {bool(pace)} {foremost}"
         return _key(_UNIT, self._needs[name].of_units, self._runs.get(name, b""), told.encode())
 
-    # -- the store ---------------------------------------------------------------------------------------------
+    # -- the underlying store ----------------------------------------------------------------------------------
 
     def _keep_report(self, key: bytes, report: Report) -> None:
         since = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")

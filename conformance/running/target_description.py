@@ -14,7 +14,7 @@ from .unit import Offer, Unit
 
 
 @attrs.frozen
-class Described:
+class TargetDescription:
     """A target as it is installed on one machine."""
 
     offer: Offer
@@ -62,13 +62,13 @@ def _error(unit: Unit, target: str, binding: str, name: str, level: str, device:
     )
 
 
-def alike(one: Described, other: Described) -> str:
+def alike(one: TargetDescription, other: TargetDescription) -> str:
     """Why the targets of two machines differ; empty if they are the same."""
     if (one.framework, one.version) != (other.framework, other.version):
         return f"has {one.framework} {one.version}, and others have {other.version}"
     return "" if one == other else f"describes {one.offer.name} otherwise than others do: its processor may differ"
 
 
-def most(found: Sequence[Described]) -> Described:
+def most(found: Sequence[TargetDescription]) -> TargetDescription:
     """The most common description; the first if several are equally common."""
     return max(found, key=lambda one: sum(not alike(one, other) for other in found))

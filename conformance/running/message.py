@@ -18,7 +18,7 @@ from .unit import Unit
 
 
 @attrs.frozen
-class Told:
+class Message:
     """All that another process needs to open a request whose targets are given by name."""
 
     request: Request
@@ -28,7 +28,7 @@ class Told:
     places: Mapping[str, str] = attrs.field(factory=dict)
 
     @classmethod
-    def of(cls, request: Request) -> Told:
+    def of(cls, request: Request) -> Message:
         """The message for a request."""
         return cls(attrs.evolve(request, targets=request.names), files_of(request.op or ()))
 
@@ -38,7 +38,7 @@ class Told:
         return json.dumps({"operators": self.operators, "request": request, "places": dict(self.places)}, default=vars)
 
     @classmethod
-    def from_json(cls, text: str) -> Told:
+    def from_json(cls, text: str) -> Message:
         """The message that `to_json` wrote."""
         found = json.loads(text)
         values: dict[str, Any] = {key: _value(value) for key, value in found["request"].items()}
@@ -51,7 +51,7 @@ class Told:
         named = (file_of(name) for name in self.request.targets if isinstance(name, str))
         return tuple(dict.fromkeys([*filter(None, named), *self.operators]))
 
-    def heard(self) -> Request:
+    def load(self) -> Request:
         """Load the operators that the request names, and return the request. Raises what loading their files raises."""
         load_operators(self.places.get(file, file) for file in self.operators)
         names = [name for name in self.request.targets if isinstance(name, str)]

@@ -34,15 +34,15 @@ class Gone(Exception):
     """The process died, or wrote something that is not an answer. The message says how it ended."""
 
 
-class Other:
+class JudgingProcess:
     """Another process that judges the units of a request."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
 
     @classmethod
-    def started(cls, told: str) -> Other:
-        """Start a process on a request (Told.to_json), which it opens in the background. Raises OSError."""
+    def started(cls, told: str) -> JudgingProcess:
+        """Start a process on a request (Message.to_json), which it opens in the background. Raises OSError."""
         process = subprocess.Popen(
             [_PYTHON, "-c", _CODE, *sys.path],
             stdin=subprocess.PIPE,

@@ -17,13 +17,13 @@ from ..engine.progress import Listener
 from ..requests.plan import Plan
 from ..requests.request import Request
 from ..results.report import Report
-from .described import Described
 from .executor import Judged, UnitListener, whole
 from .preparation import Preparation
+from .target_description import TargetDescription
 from .unit import Offer, Unit, units
 
 
-class Alone:
+class SingleProcess:
     """Judges units in this process. Other processes use it too, for the units that they are sent."""
 
     def __init__(self, request: Request, *, prepares: bool = True) -> None:
@@ -38,7 +38,7 @@ class Alone:
         self._preparation = Preparation(request)
         self._prepares = prepares
 
-    def __enter__(self) -> Alone:
+    def __enter__(self) -> SingleProcess:
         steps = self._preparation.steps() if self._prepares else iter(())
         for target in self.request.open(steps, derivatives=not self.request.forward_only):
             self._targets[_new(target.name, self._targets)] = target
@@ -96,7 +96,7 @@ class Alone:
         """The subjects, as they stand in a report."""
         return self.run().report([]).subjects
 
-    def described(self) -> Described:
+    def described(self) -> TargetDescription:
         """The single target of the request, as this machine has it, without its pace, which one machine measures."""
         (name,), (offer,) = self._targets, self.offers()
         run = Run(self._plan((name,), self.request.seed), paces={name: ""})
@@ -106,7 +106,7 @@ class Alone:
             for binding in target.bindings
             for dtype in offer.dtypes
         }
-        return Described(offer, target.framework, target.version, run.report([]).subjects, found)
+        return TargetDescription(offer, target.framework, target.version, run.report([]).subjects, found)
 
     def explained(self, report: Report) -> Report:
         """The report with the causes of its violations, and the declarations under which bindings would conform."""

@@ -49,7 +49,7 @@ class Lost:
 
 
 @attrs.define(eq=False)
-class Member:
+class ClusterWorker:
     """A worker of the cluster."""
 
     address: str
@@ -73,7 +73,7 @@ class Member:
 
 
 @attrs.define(eq=False)
-class Crew:
+class WorkerPool:
     """The workers, and the questions that they are working on."""
 
     client: Client
@@ -85,8 +85,8 @@ class Crew:
     files: Mapping[str, bytes]
     #: Called with the addresses of all present workers, to find new ones.
     joined: Callable[[Sequence[str]], None]
-    members: dict[str, Member] = attrs.field(factory=dict)
-    _asked: dict[str, tuple[Question, Member]] = attrs.field(factory=dict)
+    members: dict[str, ClusterWorker] = attrs.field(factory=dict)
+    _asked: dict[str, tuple[Question, ClusterWorker]] = attrs.field(factory=dict)
     _done: SimpleQueue[Future] = attrs.field(factory=SimpleQueue)
     #: By the text of a question: the address of each worker with which it was lost, and how.
     _lost_with: dict[str, list[tuple[str, str]]] = attrs.field(factory=dict)
@@ -103,7 +103,7 @@ class Crew:
 
     # -- one question each -------------------------------------------------------------------------------------
 
-    def all_answer(self, questions: Sequence[tuple[Member, Question]]) -> list[bytes | Lost]:
+    def all_answer(self, questions: Sequence[tuple[ClusterWorker, Question]]) -> list[bytes | Lost]:
         """The answers, where each worker has its own question."""
         futures = [self._submit(member, question) for member, question in questions]
         found: dict[str, bytes | Lost] = {}
@@ -115,7 +115,7 @@ class Crew:
             time.sleep(0.05)
         return [found[future.key] for future in futures]
 
-    def _submit(self, member: Member, question: Question) -> Future:
+    def _submit(self, member: ClusterWorker, question: Question) -> Future:
         return self.client.submit(
             machine.answer, self.key, self.told[question.target], self.files, question.text,
             workers=[member.address], allow_other_workers=False, pure=False, retries=0,
@@ -183,14 +183,14 @@ class Crew:
                     asking = True
 
     @staticmethod
-    def _first(among: deque[Question], member: Member) -> Question | None:
+    def _first(among: deque[Question], member: ClusterWorker) -> Question | None:
         """The first question about a target of the worker, removed from the queue."""
         found = next((one for one in among if one.target in member.targets), None)
         if found is not None:
             among.remove(found)
         return found
 
-    def _suspect(self, member: Member) -> Question | None:
+    def _suspect(self, member: ClusterWorker) -> Question | None:
         """A question that was lost before, with another worker unless only this one has its target."""
 
         def elsewhere(question: Question) -> bool:
@@ -203,7 +203,7 @@ class Crew:
             self._suspects.remove(found)
         return found
 
-    def _next(self, left: Iterator[Question], member: Member) -> Question | None:
+    def _next(self, left: Iterator[Question], member: ClusterWorker) -> Question | None:
         while len(self._waiting) < _AHEAD:
             question = next(left, None)
             if question is None or question.target in member.targets:
@@ -211,7 +211,7 @@ class Crew:
             self._waiting.append(question)
         return None
 
-    def _ask(self, member: Member, question: Question, *, alone: bool) -> None:
+    def _ask(self, member: ClusterWorker, question: Question, *, alone: bool) -> None:
         future = self._submit(member, question)
         member.asked[future.key], member.closed = future, alone
         self._asked[future.key] = question, member
@@ -229,7 +229,7 @@ class Crew:
         else:
             yield question, answer
 
-    def _gone(self, members: Sequence[Member]) -> Iterator[tuple[Question, bytes | Lost]]:
+    def _gone(self, members: Sequence[ClusterWorker]) -> Iterator[tuple[Question, bytes | Lost]]:
         """Remove workers that disappeared, and handle their questions."""
         for member in members:
             del self.members[member.address]
@@ -240,7 +240,7 @@ class Crew:
                 future.cancel()
                 yield from self._again(question, member, f"worker {member} itself")
 
-    def _again(self, question: Question, member: Member, lost: str) -> Iterator[tuple[Question, bytes | Lost]]:
+    def _again(self, question: Question, member: ClusterWorker, lost: str) -> Iterator[tuple[Question, bytes | Lost]]:
         """Queue a lost question for a second try, alone on a worker; after that, answer it with Lost."""
         with_it = self._lost_with.setdefault(question.text, [])
         with_it.append((member.address, lost))
