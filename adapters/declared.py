@@ -63,12 +63,12 @@ class Declared:
             found["axes"] = len(shape)
         return Fixed(**found, shape=shape, ranks=(self.value("rank"),) if "rank" in self.fixed else ())
 
-    def told(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """The declarations as plain values, which `heard` reads back."""
         return {name: value for name, value in asdict(self).items() if value}
 
     @classmethod
-    def heard(cls, told: Mapping[str, Any]) -> Declared:
+    def from_plain(cls, told: Mapping[str, Any]) -> Declared:
         """Declarations from the values of `told`. Raises WrongDeclaration."""
         return cls(
             dict(told.get("parameters", {})),

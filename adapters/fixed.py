@@ -96,12 +96,12 @@ class Fixed:
             found += [f"{' and '.join(always)} always given"] if always else []
         return found
 
-    def told(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """The fixed settings as plain values, which `heard` reads back."""
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
 
-def heard(told: Mapping[str, Any]) -> Fixed:
+def fixed_from_plain(told: Mapping[str, Any]) -> Fixed:
     """Fixed settings from the values of `Fixed.told`; lists become tuples. Raises ValueError if they are not valid."""
     try:
         values: dict[str, Any] = {

@@ -166,7 +166,7 @@ class KnownViolation:
         )
         return "; ".join(part for part in parts if part)
 
-    def told(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """The entry as plain values for the worker protocol."""
         found = {name: list(getattr(self, name)) for name in _LIMITS}
         return {

@@ -116,7 +116,7 @@ class Host:
                 "operators": files_of(launch.op or ()),
                 "framework": launch.framework,
                 "file": launch.file,
-                "declared": launch.declared.told(),
+                "declared": launch.declared.to_plain(),
                 "path": launch.path,
                 "memory": launch.limits.memory,
                 # Only for the first worker: a target that loses workers often is slow enough.

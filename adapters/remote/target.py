@@ -19,7 +19,7 @@ from ...spec.errors import (
 )
 from ..binding import Binding, accepts_all
 from ..bridge import Bridge
-from ..fixed import heard
+from ..fixed import fixed_from_plain
 from ..known import AskedViolation, Failure, KnownViolation, Predicted, without_limits
 from ..target import Target
 from ..trait import Trait
@@ -129,7 +129,7 @@ def _binding(host: Host, place: int, said: Mapping[str, Any]) -> RemoteBinding:
         unsupported_keywords=frozenset(found["lacking"]),
         seams=_elsewhere if found["has_seams"] else None,
         defaults=_elsewhere if found["has_defaults"] else None,
-        fixed=heard(found["fixed"]),
+        fixed=fixed_from_plain(found["fixed"]),
         layers=tuple(found["layers"]),
         where=where_of(found["where"]),
         place=place,

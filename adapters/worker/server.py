@@ -89,7 +89,7 @@ class Server:
             op=op if op is None else tuple(op),
             framework=request.get("framework"),
             file=request.get("file", ""),
-            declared=Declared.heard(request.get("declared") or {}),
+            declared=Declared.from_plain(request.get("declared") or {}),
         )
         bridge = target.bridge
         if request.get("derivatives"):
@@ -112,12 +112,12 @@ class Server:
                     "conventions": dict(binding.conventions),
                     "conventions_on": {kind: dict(one) for kind, one in binding.conventions_on.items()},
                     "reasons": dict(binding.reasons),
-                    "known": [entry.told() for entry in binding.known_violations],
+                    "known": [entry.to_plain() for entry in binding.known_violations],
                     "lacking": sorted(binding.unsupported_keywords),
                     "accepts_all": binding.accepts is accepts_all,
                     "has_seams": binding.seams is not None,
                     "has_defaults": binding.defaults is not None,
-                    "fixed": binding.fixed.told(),
+                    "fixed": binding.fixed.to_plain(),
                     "layers": list(binding.layers),
                     "where": None if binding.where is None else list(astuple(binding.where)),
                     "tracks_calls": not bridge.functional or "vjp" in binding.derivatives,

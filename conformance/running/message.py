@@ -42,7 +42,7 @@ class Message:
         """The message that `to_json` wrote."""
         found = json.loads(text)
         values: dict[str, Any] = {key: _value(value) for key, value in found["request"].items()}
-        declared = Declared.heard(values["declared"])
+        declared = Declared.from_plain(values["declared"])
         request = Request(**{**values, "limits": Limits(**values["limits"]), "declared": declared})
         return cls(request, _value(found["operators"]), found["places"])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from normspec.adapters.declared import Declared, pairs
-from normspec.adapters.fixed import Fixed, heard
+from normspec.adapters.fixed import Fixed, fixed_from_plain
 from normspec.adapters.own_function import from_callable
 from normspec.spec.errors import CannotVary, WrongDeclaration, WrongSignature
 
@@ -53,10 +53,10 @@ def test_pairs_are_divided_by_commas():
 def test_what_is_declared_and_fixed_travels():
     """Both are the same after they were plain values."""
     declared = Declared({"gamma": "g"}, "channels-first", {"eps": "1e-6"})
-    assert Declared.heard(declared.told()) == declared
-    told = {name: list(value) if isinstance(value, tuple) else value for name, value in FIXED.told().items()}
-    assert heard(told) == FIXED
-    assert not heard({})
+    assert Declared.from_plain(declared.to_plain()) == declared
+    told = {name: list(value) if isinstance(value, tuple) else value for name, value in FIXED.to_plain().items()}
+    assert fixed_from_plain(told) == FIXED
+    assert not fixed_from_plain({})
 
 
 @pytest.mark.parametrize(
