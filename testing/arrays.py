@@ -13,8 +13,9 @@ from ..reference.formats import FORMATS, format_of
 #: pytest then shows the test's line that passed these arguments, not the line here that refuses them.
 __tracebackhide__ = True
 
-#: The methods that copy an array to NumPy: of TensorFlow and ONNX Runtime, of MXNet, and of CuPy.
-_COPIES = ("numpy", "asnumpy", "get")
+#: The methods that copy an array to NumPy, of TensorFlow and ONNX Runtime, of MXNet, and of CuPy; each with an attribute
+#: that tells the array from what else has such a method: a dict and a pandas Series have a get.
+_COPIES = {"numpy": "dtype", "asnumpy": "dtype", "get": "device"}
 
 
 def array(name: str, value: Any) -> np.ndarray:
@@ -43,9 +44,8 @@ def _numpy(value: Any) -> np.ndarray | None:
         return value
     if callable(getattr(value, "detach", None)) and callable(getattr(value, "cpu", None)):
         return _of_torch(value)
-    for copy in _COPIES:
-        # Before __array__, which CuPy has too, and refuses. Dicts and pandas frames have a get too, but no dtype.
-        if callable(getattr(value, copy, None)) and hasattr(value, "dtype"):
+    for copy, attribute in _COPIES.items():  # before __array__, which CuPy has too, and refuses
+        if callable(getattr(value, copy, None)) and hasattr(value, attribute):
             return np.asarray(getattr(value, copy)())
     if callable(getattr(value, "numpy", None)):  # an OrtValue has no attribute dtype
         return np.asarray(value.numpy())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -188,8 +187,3 @@ class Summary:
             ],
         }
         return json.dumps(document, indent=1, allow_nan=False) + "\n"
-
-
-def finite(ratio: float | None) -> bool:
-    """Whether this is a ratio that can be drawn."""
-    return ratio is not None and math.isfinite(ratio)

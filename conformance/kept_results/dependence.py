@@ -17,7 +17,7 @@ from ..requests.request import Request
 from ..requests.sound_names import names_a_variant
 from ..sources import sources
 from .following import followed
-from .installed import Installed
+from .installed import Installed, digest_of
 from .surroundings import surroundings
 
 #: Fields of a request that no result depends on: where things are kept, and which other targets there are.
@@ -38,7 +38,7 @@ class Dependence:
 
     def holds(self) -> bool:
         """Whether the target's own files are unchanged."""
-        return all(content_of(file) == content for file, content in self.files.items())
+        return all(digest_of(file) == content for file, content in self.files.items())
 
 
 def dependence(request: Request, target: str, beside: Sequence[str], installed: Installed) -> Dependence:
@@ -54,7 +54,7 @@ def dependence(request: Request, target: str, beside: Sequence[str], installed: 
         packages |= dict.fromkeys(KNOWN[full_name(name)].packages, None) if full_name(name) in KNOWN else {}
     if not obstacle and target not in KNOWN and not names_a_variant(target):
         made_of = followed(target)
-        files, obstacle = {file: content_of(file) for file in made_of.files}, made_of.obstacle
+        files, obstacle = {file: digest_of(file) for file in made_of.files}, made_of.obstacle
         packages |= made_of.packages
     around, unknown = surroundings(packages, request.device)
     there, unrecorded = installed.for_key(packages)
@@ -77,14 +77,6 @@ def _at_once(request: Request, target: str) -> str:
     if any(record.file for record in OPERATORS.values()):
         return "an operator comes from elsewhere"
     return ""
-
-
-def content_of(file: Path) -> str:
-    """A digest of a file, or "unreadable"."""
-    try:
-        return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
-    except OSError:
-        return "unreadable"
 
 
 def _key(told: Sequence[str], said: dict[str, Any]) -> bytes:

@@ -60,7 +60,7 @@ class Installed:
             if record is None:
                 return told, f"{package} is used where it was built"
             place = record.path.parent.parent / package
-            told += _edited(record, place) if place.is_dir() else [_digest_of(place.with_suffix(".py"))]
+            told += _edited(record, place) if place.is_dir() else [digest_of(place.with_suffix(".py"))]
         return told, ""
 
 
@@ -80,7 +80,7 @@ def _of_folder(folder: Path, records: list[_Record]) -> Iterator[str]:
                 records.append(_Record(record, content))
             yield f"{name} {_digest(content)}"
         elif name.endswith(_STARTING) or name in _CUSTOM:
-            yield f"{name} {_digest_of(folder / name)}"
+            yield f"{name} {digest_of(folder / name)}"
 
 
 def _edited(record: _Record, folder: Path) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _edited(record: _Record, folder: Path) -> Iterator[str]:
         name = path[len(str(home)) + 1 :].replace(os.sep, "/")
         there.add(name)
         if recorded.get(name) != str(stat.st_size) or stat.st_mtime > since:
-            yield f"{name} {_digest_of(Path(path))}"
+            yield f"{name} {digest_of(Path(path))}"
     of_it = f"{folder.name}/"
     yield from (
         f"{name} is gone" for name in sorted(recorded.keys() - there) if name.startswith(of_it) and _counts(name)
@@ -121,7 +121,7 @@ def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def _digest_of(path: Path) -> str:
+def digest_of(path: Path) -> str:
     """The digest of a file, or "unreadable"."""
     try:
         return _digest(path.read_bytes())

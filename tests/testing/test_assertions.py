@@ -271,7 +271,7 @@ class OfDlpack:
 class OfDevice:
     """An array that can only be read through `get`, like CuPy's."""
 
-    dtype = np.float32
+    device = "cuda:0"
 
     def __init__(self, values):
         self.get = values.copy
@@ -280,8 +280,24 @@ class OfDevice:
         raise TypeError("Implicit conversion to a NumPy array is not allowed")
 
 
+class OfColumn:
+    """A column of a table, like pandas': it has `get` of one key, a dtype, and can be converted."""
+
+    dtype = np.float32
+
+    def __init__(self, values):
+        self.values = values
+
+    def get(self, key):
+        raise KeyError(key)
+
+    def __array__(self, *_, **__):
+        return self.values
+
+
 @pytest.mark.parametrize(
-    "made", [OfDlpack, OfDevice, lambda x: memoryview(x), lambda x: np.asfortranarray(x), lambda x: x.T.copy().T]
+    "made",
+    [OfDlpack, OfDevice, OfColumn, lambda x: memoryview(x), lambda x: np.asfortranarray(x), lambda x: x.T.copy().T],
 )
 def test_arrays_of_any_kind_are_read(made):
     """DLPack, a device's array, a buffer, any strides."""
