@@ -13,8 +13,8 @@ from ..reference.formats import FORMATS, format_of
 #: pytest then shows the test's line that passed these arguments, not the line here that refuses them.
 __tracebackhide__ = True
 
-#: The methods that copy an array to NumPy, of TensorFlow and ONNX Runtime, of MXNet, and of CuPy; each with an attribute
-#: that tells the array from what else has such a method: a dict and a pandas Series have a get.
+#: The methods that copy an array to NumPy: of TensorFlow and ONNX Runtime, of MXNet, and of CuPy. The attribute tells
+#: the array from what else has such a method: a dict and a pandas Series have a get.
 _COPIES = {"numpy": "dtype", "asnumpy": "dtype", "get": "device"}
 
 
