@@ -22,7 +22,7 @@ from ..judging.subject import Subject
 from ..judging.verdicts import Result, Verdict
 from ..requests.request import Request
 from ..results.report import Report
-from ..running.single_process import Alone
+from ..running.single_process import SingleProcess
 from .reading import Failed, failed_cases
 
 
@@ -44,7 +44,7 @@ def replayed(request: Request, file: str, listener: Listener | None = None) -> R
         raise NothingToReplay(f"{file} holds no failed case: {found}")
     if request.op is None and len(kept.operators) == 1:  # so that a function with another name needs no --op
         request = attrs.evolve(request, op=kept.operators)
-    with Alone(request) as here:
+    with SingleProcess(request) as here:
         return judged_again(here.run(), kept.cases, file, listener, without=kept.without)
 
 
