@@ -114,22 +114,32 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     views, lacking = _views(subject), None
     of_parameters = sorted({"strided", "offset"}.intersection(views))  # the layouts that a vector can have
     beside = ("contiguous", *(one for one in _BESIDE if one in views))
-    asked = ((case, _laid_out(names, layout, x), x) for layout in of_parameters for x in beside)
+    several = [[name] for name in names] if len(names) > 1 else []
+    asked = (
+        (case, _laid_out(chosen, layout, x), x)
+        for layout in of_parameters
+        for x in beside
+        for chosen in ([names, *several] if x == "contiguous" else [names])
+    )
     subject.prefetch(case, _calls(subject, asked))
     for layout in of_parameters:
         for x in beside:
             _ = subject.observe(case).outputs
             together, why = _parameters(subject, case, names, layout, x)
             lacking = why or lacking
-            failed = any(finding.violated for finding in together)
-            if failed and x != "contiguous" and any(one.violated for one in _parameters(subject, case, [], "", x)[0]):
-                continue  # the layout of x alone does it, which CM-V1 and CM-V2 judge
-            if failed and len(names) > 1:
-                alone = [one for name in names for one in _parameters(subject, case, [name], layout, x)[0]]
-                together = alone if any(finding.violated for finding in alone) else together
-            yield from together
+            failed = _failed(together)
+            if failed and x != "contiguous" and _failed(_parameters(subject, case, [], "", x)[0]):
+                continue  # the layout of x and its cotangent does it, which CM-V1 and CM-V2 judge
+            # One parameter may be read by the strides of another, which shows only where theirs differ.
+            one_by_one = several if failed or x == "contiguous" else []
+            alone = [one for chosen in one_by_one for one in _parameters(subject, case, chosen, layout, x)[0]]
+            yield from alone if _failed(alone) else [*together, *alone]
     if lacking is not None:
         raise lacking
+
+
+def _failed(findings: Iterable[Finding]) -> bool:
+    return any(finding.violated for finding in findings)
 
 
 #: Layouts of x and its cotangent for which a kernel may read the parameters in another way.
@@ -157,7 +167,7 @@ def _parameters(
 
 @check("CM-V2", raising="violates", gradient=True)
 def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The layout of the cotangent makes no difference to any gradient."""
+    """The layout of the cotangent makes no difference to any gradient, nor does one that x shares with it."""
     subject.require_gradients()
     constant = case.derived("constant cotangents", _constant_cotangents)
     cases = {layout: constant if layout == "zero_stride" else (case,) for layout in _views(subject)}
@@ -175,6 +185,22 @@ def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
             found = subject.named_gradients(pulled.gradients(), handed)
             contiguous = subject.observe(handed).gradients
             yield from same_gradients(subject, handed, found, contiguous, f"cotangent {layout}")
+    yield from _both_laid_out(subject, case)
+
+
+#: Layouts that a tensor passes on to what is computed from it, so that x and its cotangent often share one.
+_SHARED = ("channels_last", "transposed", "leading_transposed")
+
+
+def _both_laid_out(subject: Subject, case: Case) -> Iterator[Finding]:
+    """x and its cotangent in the same layout, for which a kernel may have a path of its own."""
+    shared = [layout for layout in _SHARED if layout in _views(subject)]
+    subject.prefetch(case, _calls(subject, ((case, {"x": layout}, layout) for layout in shared)))
+    for layout in shared:
+        found = list(_compared(subject, case, {"x": layout}, f"x and cotangent {layout}", layout))
+        if _failed(found) and _failed(_compared(subject, case, {"x": layout}, f"x {layout}")):
+            continue  # the layout of x alone does it, which CM-V1 judges
+        yield from found
 
 
 def _constant_cotangents(case: Case) -> tuple[Case, ...]:
