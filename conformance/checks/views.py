@@ -16,6 +16,7 @@ from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .registry import check
 from .relations import same, same_gradients
+from .strange_parts import before_y, with_wrapped
 
 
 def _views(subject: Subject) -> list[str]:
@@ -60,26 +61,32 @@ def _calls(subject: Subject, views: Iterable[View]) -> Iterator[Callable[[], obj
 
 
 def _compared(
-    subject: Subject, case: Case, layouts: dict[str, str], note: str, cotangent: str = "contiguous"
+    subject: Subject,
+    case: Case,
+    layouts: dict[str, str],
+    note: str,
+    cotangent: str = "contiguous",
+    handed: Case | None = None,
 ) -> Generator[Finding, None, Unsupported | None]:
     """
     Compare a call on views, and its gradients for a cotangent of this layout, with those on contiguous copies.
 
-    Returns why there are no gradients.
+    ``handed`` is the case with parts that return views. Returns why there are no gradients.
     """
     if not _applies(case, layouts, cotangent):
         return None
+    handed = handed or case
     plain = subject.observe(case)
     expected = plain.started
     try:
-        evaluation = subject.start(case, layouts=layouts)
+        evaluation = subject.start(handed, layouts=layouts)
     except LayoutNotApplicable:
         return None
     except TargetRaised as raised:
-        yield Finding(case, violated=True, output="y", note=f"{note}: raised {raised}", failure="raises")
+        yield Finding(handed, violated=True, output="y", note=f"{note}: raised {raised}", failure="raises")
         return None
     for name, value in checked_shapes(evaluation.outputs(), case).items():
-        yield same(subject, case, name, value, expected[name], note)
+        yield same(subject, handed, name, value, expected[name], note)
     if subject.forward_only:
         return None
     try:
@@ -89,21 +96,42 @@ def _compared(
         return None
     except Unsupported as lacking:
         return lacking
-    yield from same_gradients(subject, case, gradients, contiguous, note)
+    yield from same_gradients(subject, handed, gradients, contiguous, note)
     return None
 
 
 @check("CM-V1", raising="violates")
 def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Strided, sliced, transposed, offset, zero-stride and negative views of x equal their contiguous copies."""
+    """Strided, sliced, transposed, offset, zero-stride and negative views equal their contiguous copies."""
     lacking, repeated = None, case.derived("a group repeated", _repeated_group)
     cases = {layout: repeated if layout == "zero_stride" else case for layout in _views(subject)}
     subject.prefetch(case, _calls(subject, ((one, {"x": layout}, "contiguous") for layout, one in cases.items())))
     for layout, handed in cases.items():
         _ = subject.observe(case).outputs
         lacking = (yield from _compared(subject, handed, {"x": layout}, f"x {layout}")) or lacking
+    lacking = (yield from _results_laid_out(subject, case)) or lacking
     if lacking is not None:
         raise lacking
+
+
+#: The layouts in which a part can return its result (spec/parts.py): as a transpose leaves it, and a slice.
+_OF_RESULTS = ("transposed", "strided")
+
+
+def _results_laid_out(subject: Subject, case: Case) -> Generator[Finding, None, Unsupported | None]:
+    """Parts that return views: one alone, and all of them beside an x that lies as their results do."""
+    lacking, returning = None, before_y(case)
+    for layout in (one for one in _OF_RESULTS if one in _views(subject)):
+        everywhere = case
+        for role in returning:
+            alone, everywhere = with_wrapped(case, role, layout), with_wrapped(everywhere, role, layout)
+            lacking = (
+                yield from _compared(subject, case, {}, f"what {role} returns {layout}", handed=alone)
+            ) or lacking
+        if returning:
+            note = f"x and what parts return {layout}"
+            lacking = (yield from _compared(subject, case, {"x": layout}, note, handed=everywhere)) or lacking
+    return lacking
 
 
 @check("CM-V3", raising="violates")
