@@ -147,7 +147,7 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
         (case, _laid_out(chosen, layout, x), x)
         for layout in of_parameters
         for x in beside
-        for chosen in ([names, *several] if x == "contiguous" else [names])
+        for chosen in ([names, *several] if (layout, x) == _ALONE else [names])
     )
     subject.prefetch(case, _calls(subject, asked))
     for layout in of_parameters:
@@ -158,8 +158,7 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
             failed = _failed(together)
             if failed and x != "contiguous" and _failed(_parameters(subject, case, [], "", x)[0]):
                 continue  # the layout of x and its cotangent does it, which CM-V1 and CM-V2 judge
-            # One parameter may be read by the strides of another, which shows only where theirs differ.
-            one_by_one = several if failed or x == "contiguous" else []
+            one_by_one = several if failed or (layout, x) == _ALONE else []
             alone = [one for chosen in one_by_one for one in _parameters(subject, case, chosen, layout, x)[0]]
             yield from alone if _failed(alone) else [*together, *alone]
     if lacking is not None:
@@ -172,6 +171,11 @@ def _failed(findings: Iterable[Finding]) -> bool:
 
 #: Layouts of x and its cotangent for which a kernel may read the parameters in another way.
 _BESIDE = ("channels_last", "transposed")
+
+
+#: The layouts of a parameter and of x with which each parameter is tried alone in any case: one that is read by the
+#: strides of another shows only where theirs differ.
+_ALONE = ("strided", "contiguous")
 
 
 def _laid_out(names: list[str], layout: str, x: str) -> dict[str, str]:

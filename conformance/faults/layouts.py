@@ -202,8 +202,8 @@ class BetaByStridesOfGamma(Groups):
         self.strides = None if gamma is None else gamma.strides
 
     def read(self, array: Array, role: str) -> Array:
-        by_gamma = role == "beta" and self.strides is not None
-        return super().read(read_by(array, self.strides) if by_gamma else array, role)
+        strides = self.strides if role == "beta" else None
+        return super().read(array if strides is None else read_by(array, strides), role)
 
 
 @fault("running-strides-ignored", bn="CM-V3", kind="layout")

@@ -116,9 +116,9 @@ class CotangentOverwrittenInItsOrder(Staged):
     """Works in place in the cotangent with its axes reversed, which is no copy where it lies so in memory."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
-        g = arrays[-1]
-        if stage == "vjp" and g is not None and not g.flags.c_contiguous:
-            overwrite(np.ascontiguousarray(g.T), results[0].T)
+        g, dx = arrays[-1], results[0]
+        if stage == "vjp" and g is not None and dx is not None and not g.flags.c_contiguous:
+            overwrite(np.ascontiguousarray(g.T), dx.T)
         return results
 
 
