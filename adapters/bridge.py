@@ -36,6 +36,8 @@ class Bridge(abc.ABC):
     functional: bool = False
     #: Whether new values can be written into a tensor's memory (:meth:`rewritten`).
     rewrites: bool = False
+    #: The exceptions beside MemoryError with which the framework says that memory ran out, where a part can raise them.
+    no_memory: tuple[type[Exception], ...] = ()
     #: Violations of every function on this framework, because one of the framework's operations violates them.
     violations: tuple[KnownViolation, ...] = ()
 
@@ -188,6 +190,10 @@ class Bridge(abc.ABC):
     @abc.abstractmethod
     def view(self, x: Any) -> Any:
         """Another tensor on the same memory as x, of its shape and dtype."""
+
+    def laid_out(self, value: Any, layout: str) -> Any:
+        """The value in new memory in this layout, "transposed" or "strided"; the value itself without such layouts."""
+        return value
 
     @abc.abstractmethod
     def buffer(self, value: Any) -> Any:

@@ -75,8 +75,12 @@ def _counted(material: _Material) -> Callable[[Any], Any]:
     return counted
 
 
+def _laid_out(material: _Material, handed: Any) -> Any:
+    return material.bridge.laid_out(material.inner[0](handed), material.part.kind)
+
+
 def _raising(material: _Material, handed: Any) -> Any:
-    raise part_error(material.part.number)
+    raise part_error(material.part.number, material.bridge.no_memory)
 
 
 def _fuse_weighted(material: _Material, ys: Sequence[Any]) -> Any:
@@ -108,6 +112,9 @@ _MAKERS: Mapping[str, Callable[[_Material], Callable[[Any], Any]]] = {
     "dropout": _plain(lambda m, x: m.inner[0](x) * m.leaves[0]),
     "counted": _counted,
     "buffered": _plain(lambda m, x: buffered(m.inner[0](x), m.part, m.bridge, m.memory)),
+    "transposed": _plain(_laid_out),
+    "strided": _plain(_laid_out),
+    "common": _plain(lambda m, x: m.inner[0](x)),
     "misshapen": _plain(lambda m, x: m.inner[0](x)[..., :-1]),
     "broadcasting": _plain(lambda m, x: m.inner[0](x)[..., :1]),
     "raising": _plain(_raising),

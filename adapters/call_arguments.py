@@ -58,6 +58,8 @@ class CallArguments:
         if not OPERATORS[operator].composed:
             return [tensors[name] for name in OPERATORS[operator].arguments], dict(self.keywords)
 
+        common: dict[Part, Any] = {}
+
         def made(part: Part | tuple[Part, ...] | None, role: str) -> Any:
             if part is None:
                 return None
@@ -66,11 +68,16 @@ class CallArguments:
                 if recorder is not None:
                     recorder.lists.append((several, tuple(several)))
                 return several
+            if part in common:
+                return common[part]
             leaves = {name: tensors[name] for name in part.all_leaves()}
             built: Callable[..., Any] = build_part(
                 part, leaves, self.bridge, memory=self.memory, notes=notes, tangents=tangents
             )
-            return built if recorder is None else Recorded(built, role, recorder)
+            handed = built if recorder is None else Recorded(built, role, recorder)
+            if part.kind == "common":
+                common[part] = handed
+            return handed
 
         roles = {role: made(self.parts.get(role), role) for role in OPERATORS[operator].roles}
         positional = [roles[name] if name in roles else tensors[name] for name in OPERATORS[operator].arguments]

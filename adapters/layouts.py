@@ -19,6 +19,7 @@ from ..spec.errors import LayoutNotApplicable, choices
 LAYOUTS: tuple[str, ...] = (
     "contiguous",
     "transposed",
+    "leading_transposed",
     "strided",
     "sliced_last_axis",
     "sliced_second_axis",
@@ -64,6 +65,8 @@ def why_not(array: np.ndarray, layout: str) -> str | None:
         raise LayoutNotApplicable(f"unknown layout {layout!r}{choices(layout, LAYOUTS)}")
     if layout == "transposed" and array.ndim < 2:
         return "reversing the axes in memory needs at least two axes"
+    if layout == "leading_transposed" and array.ndim < 3:
+        return "reversing the axes before the last needs at least two of them"
     if layout == "channels_last" and array.ndim < 3:
         return "channels_last needs a batch axis, a channel axis and at least one more"
     if layout == "sliced_last_axis" and array.ndim < 2:
@@ -90,6 +93,8 @@ def place(array: np.ndarray, layout: str) -> Placement:
         return _place_zero_stride(array)
     if layout == "transposed":
         length, strides, offset = size, _dense_strides(shape, range(array.ndim - 1, -1, -1)), 0
+    elif layout == "leading_transposed":
+        length, strides, offset = size, _dense_strides(shape, (*range(array.ndim - 2, -1, -1), array.ndim - 1)), 0
     elif layout == "channels_last":
         length, strides, offset = size, _dense_strides(shape, (0, *range(2, array.ndim), 1)), 0
     elif layout == "strided":

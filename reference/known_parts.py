@@ -109,6 +109,9 @@ _KINDS: dict[str, Callable[[Any, Number, Leaves], Number]] = {
     "dropout": lambda part, x, leaves: _apply(part.inner[0], x, leaves).materialised() * leaves[part.leaves[0]],
     "counted": lambda part, x, leaves: _apply(part.inner[0], x, leaves),
     "buffered": lambda part, x, leaves: _apply(part.inner[0], x, leaves),
+    "transposed": lambda part, x, leaves: _apply(part.inner[0], x, leaves),
+    "strided": lambda part, x, leaves: _apply(part.inner[0], x, leaves),
+    "common": lambda part, x, leaves: _apply(part.inner[0], x, leaves),
     "replayed": _replayed,
 }
 

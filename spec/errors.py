@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "CALL_FAILED",
+    "PART_ERRORS",
     "BadOutput",
     "BadSibling",
     "CannotVary",
@@ -147,7 +148,9 @@ class TargetRaised(Exception):
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether it says that memory ran out."""
+        """Whether it says that memory ran out, and no part said so on purpose."""
+        if self.by_a_part:
+            return False
         if isinstance(self.original, MemoryError):
             return True
         return any(words in self.words for words in _NO_MEMORY)
@@ -200,10 +203,18 @@ class PartRaised(Exception):
     """Raised by a part whose task is to raise; the target has to let it pass."""
 
 
-def part_error(number: float) -> PartRaised:
-    """A PartRaised that is also an error of one of five built-in kinds, because code may catch some of them."""
-    kind = (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError)[int(number)]
-    raised = type("PartRaised", (PartRaised, kind), {})
+#: Kinds of error that a part can raise: code may catch one and not another.
+PART_ERRORS = (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError, MemoryError)
+
+
+def part_error(number: float, no_memory: Iterable[type[Exception]] = ()) -> PartRaised:
+    """
+    A PartRaised that is also an error of one built-in kind.
+
+    ``no_memory``: what a framework raises when memory runs out; the part's MemoryError is that too.
+    """
+    kind = PART_ERRORS[int(number)]
+    raised = type("PartRaised", (PartRaised, *(no_memory if kind is MemoryError else ()), kind), {})
     return raised(f"this part is there to raise (a {kind.__name__}): what calls it has to let that pass")
 
 

@@ -11,7 +11,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from .errors import choices
+from .errors import PART_ERRORS, choices
 
 #: The kinds of part, and what each returns for an input x of shape (..., n).
 #: A leaf is a tensor that the part closes over; gradients are taken with respect to leaves, as for any input.
@@ -38,9 +38,12 @@ KINDS: Mapping[str, str] = {
     # Parts with a behaviour; the value is that of the inner part unless stated otherwise.
     "counted": "inner(x) times the number of times it has been called in this evaluation: a state",
     "buffered": "inner(x), written into one buffer that the part owns and every call returns",
+    "transposed": "inner(x), with its axes reversed in memory where the framework has strides",
+    "strided": "inner(x), with gaps between its elements in memory where the framework has strides",
+    "common": "inner(x), from one callable for all roles of a call that have an equal part of this kind",
     "misshapen": "inner(x) without its last feature, which cannot be broadcast to x's shape",
     "broadcasting": "inner(x)[..., :1], which would be broadcast to x's shape",
-    "raising": "nothing: it raises PartRaised, which is a built-in error of kind number too",
+    "raising": "nothing: it raises PartRaised, which is a built-in error of kind number too (errors.py)",
     "replayed": "its first leaf; its cotangent of x is the second leaf, whatever the cotangent of its value is",
     # Parts that fuse a list of tensors [y_1 ... y_K] of one shape.
     "fuse_sum": "sum of y_k",
@@ -69,6 +72,8 @@ class Part:
 
     def __str__(self) -> str:
         """Its function as a formula: ``x @ branch.w``."""
+        if self.kind == "raising":
+            return f"raises {PART_ERRORS[int(self.number)].__name__}"
         inner = [str(part) for part in self.inner]
         leaf = self.leaves[0] if self.leaves else ""
         first = inner[0] if inner else "x"
@@ -88,9 +93,11 @@ class Part:
             "dropout": f"({first}) * {leaf}",
             "counted": f"({first}) times its calls so far",
             "buffered": f"{first}, in one buffer",
+            "transposed": f"{first}, transposed in memory",
+            "strided": f"{first}, strided in memory",
+            "common": f"{first}, one callable",
             "misshapen": f"({first})[..., :-1]",
             "broadcasting": f"({first})[..., :1]",
-            "raising": "raises",
             "replayed": leaf,
             "fuse_weighted": f"sum of {leaf}[k] * y_k",
             "fuse_coupled": "sum of y_k + sum of tanh(y_(k-1)) * y_k",

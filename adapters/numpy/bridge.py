@@ -13,7 +13,7 @@ from ...spec.errors import BadOutput, DeviceUnavailable
 from ...spec.parts import Part
 from ..bridge import Bridge
 from ..dtypes import DTYPES, NAMES
-from ..layouts import LAYOUTS, place
+from ..layouts import LAYOUTS, place, why_not
 from .arithmetic import shifted, widened
 from .build_parts import build_part
 
@@ -101,6 +101,9 @@ class NumpyBridge(Bridge):
 
     def view(self, x: np.ndarray) -> np.ndarray:
         return x.view()
+
+    def laid_out(self, value: np.ndarray, layout: str) -> np.ndarray:
+        return place(value, layout).view() if why_not(value, layout) is None else value
 
     def buffer(self, value: np.ndarray) -> np.ndarray:
         return np.empty(value.shape, value.dtype)

@@ -141,6 +141,20 @@ class Buffered(Through):
         return buffered(material.inner[0](x), material.part, material.bridge, material.memory)
 
 
+class LaidOut(Through):
+    """The value, and the cotangent of x, in another layout."""
+
+    def _moved(self, array: Array) -> Array:
+        return self.material.bridge.laid_out(array, self.material.part.kind)
+
+    def __call__(self, x: Handed) -> Array:
+        return self._moved(super().__call__(x))
+
+    def pulled(self, x: Handed, g: Array, *, note: bool) -> Handed:
+        found = super().pulled(x, g, note=note)
+        return [self._moved(one) for one in found] if isinstance(found, list) else self._moved(found)
+
+
 class Cut(Through):
     """Only some features of the inner part: all but the last, or the first alone."""
 
@@ -196,6 +210,9 @@ BEHAVIOURS: Mapping[str, type[NumpyPart]] = {
     "dropout": Scaled,
     "counted": Counted,
     "buffered": Buffered,
+    "transposed": LaidOut,
+    "strided": LaidOut,
+    "common": Through,
     "misshapen": Cut,
     "broadcasting": Cut,
     "raising": Raising,

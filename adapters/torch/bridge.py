@@ -77,6 +77,7 @@ class TorchBridge(Bridge):
     layouts = tuple(name for name in LAYOUTS if name != "negative")
     differentiates = True
     rewrites = True
+    no_memory = (torch.cuda.OutOfMemoryError,)
 
     def check_device(self, device: str) -> None:
         try:
@@ -240,6 +241,12 @@ class TorchBridge(Bridge):
 
     def view(self, x: torch.Tensor) -> torch.Tensor:
         return x.view_as(x)
+
+    def laid_out(self, value: torch.Tensor, layout: str) -> torch.Tensor:
+        if layout == "strided":  # the gaps hold NaN, so that a result that counts them in shows it
+            return torch.stack((value, torch.full_like(value, torch.nan)), -1)[..., 0]
+        axes = tuple(reversed(range(value.dim())))
+        return value.permute(axes).clone(memory_format=torch.contiguous_format).permute(axes)
 
     def buffer(self, value: torch.Tensor) -> torch.Tensor:
         return torch.empty(value.shape, dtype=value.dtype, device=value.device)

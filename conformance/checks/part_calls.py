@@ -8,8 +8,9 @@ import numpy as np
 
 from ...adapters.recording import Recorder
 from ...reference.composed import Value
-from ...spec.errors import BadOutput
+from ...spec.errors import BadOutput, TakesNoPart
 from ...spec.operators import OPERATORS
+from ...spec.parts import Part
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
@@ -73,6 +74,47 @@ def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
         wanted = [role for role in roles(case) if role in ordered]
         words = f"called in the order {', '.join(ordered)}"
         yield Finding(case, violated=ordered != wanted, output="y", note=words)
+        yield from _each_role_called(subject, case, mode)
+
+
+def _each_role_called(subject: Subject, case: Case, mode: str) -> Iterator[Finding]:
+    """One callable in two roles is called for each."""
+    twice = _handed_twice(case)
+    if twice is None:
+        return
+    first, second = _TWICE[case.operator]
+    try:
+        calls = _recorder(subject, twice, mode=mode).calls
+    except TakesNoPart:
+        return
+    count = sum(call.role == first for call in calls)  # the name under which both are recorded
+    note = f"one callable is {first} and {second}, and was called {count} times in one forward pass"
+    yield Finding(twice, violated=count != 2, output="y", note=note)
+
+
+#: Roles of which one callable can stand in two: the first is handed over in the place of the second too.
+_TWICE = {
+    "residual": ("branch", "shortcut"),
+    "highway": ("gate", "carry"),
+    "mhc": ("branches.0", "branches.1"),
+}
+
+
+def _handed_twice(case: Case) -> Case | None:
+    """The case with one callable in two roles; None if it has no two."""
+    if case.operator not in _TWICE:
+        return None
+    first, second = _TWICE[case.operator]
+    role = first.partition(".")[0]
+    parts = case.parts[role]
+    if not isinstance(parts, tuple):
+        assert parts is not None
+        common = Part("common", inner=(parts,))
+        return case.replace(parts={**case.parts, first: common, second: common})
+    if len(parts) < 2:
+        return None
+    common = Part("common", inner=parts[:1])
+    return case.replace(parts={**case.parts, role: (common, common, *parts[2:])})
 
 
 #: The parts whose input is x itself.

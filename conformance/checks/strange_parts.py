@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...spec.errors import BadOutput, TargetRaised, Unsupported
+from ...spec.errors import PART_ERRORS, BadOutput, TargetRaised, Unsupported
 from ...spec.parts import Part
 from ..cases.case import Case
 from ..judging.findings import Finding
@@ -16,7 +16,7 @@ from .registry import check, recipes
 from .relations import same
 
 
-def _with(case: Case, role: str, kind: str, number: float = 0.0) -> Case:
+def with_wrapped(case: Case, role: str, kind: str, number: float = 0.0) -> Case:
     """The case with one of its parts wrapped in a part of this kind."""
 
     def wrapped(part: Part) -> Part:
@@ -38,7 +38,7 @@ def _each_part(case: Case) -> list[str]:
     return [role for role in found if role not in branches[1:-1]]
 
 
-def _before_y(case: Case) -> list[str]:
+def before_y(case: Case) -> list[str]:
     """The same roles without the activation, which returns y itself."""
     return [role for role in _each_part(case) if role != "activation"]
 
@@ -47,8 +47,8 @@ def _before_y(case: Case) -> list[str]:
 def buffers_stay_theirs(subject: Subject, case: Case) -> Iterator[Finding]:
     """A part that writes its result into one buffer, call after call, changes no earlier y."""
     plain = subject.observe(case).outputs["y"]
-    for role in _before_y(case):
-        buffered = _with(case, role, "buffered")
+    for role in before_y(case):
+        buffered = with_wrapped(case, role, "buffered")
         evaluation = subject.start(buffered, wrt=(), mode="inference")
         before = evaluation.outputs()["y"]
         yield same(subject, case, "y", before, plain, f"{role} owns the buffer that it returns")
@@ -59,8 +59,8 @@ def buffers_stay_theirs(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _refused(subject: Subject, case: Case, kind: str, words: str) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
-    for role in _before_y(case):
-        bad = _with(case, role, kind)
+    for role in before_y(case):
+        bad = with_wrapped(case, role, kind)
         try:
             y = subject.outputs(bad, mode="inference")["y"]
         except (TargetRaised, Unsupported):  # declining counts as refusing
@@ -114,16 +114,12 @@ def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
     """An exception raised in a part reaches the caller, as it is or inside another exception."""
     _ = subject.observe(case).outputs
     for role in _each_part(case):
-        for kind in range(_ERRORS):
-            bad = _with(case, role, "raising", kind)
+        for kind in range(len(PART_ERRORS)):
+            bad = with_wrapped(case, role, "raising", kind)
             words = _swallowed(subject, bad)
             yield Finding(bad, violated=bool(words), output="y", note=f"{role} raised, and {words}")
             if words:
                 return
-
-
-#: The number of kinds of error that a part can raise (spec/errors.py): code may catch one and not another.
-_ERRORS = 5
 
 
 def _swallowed(subject: Subject, bad: Case) -> str:

@@ -16,6 +16,7 @@ from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .registry import check
 from .relations import same, same_gradients
+from .strange_parts import before_y, with_wrapped
 
 
 def _views(subject: Subject) -> list[str]:
@@ -60,26 +61,32 @@ def _calls(subject: Subject, views: Iterable[View]) -> Iterator[Callable[[], obj
 
 
 def _compared(
-    subject: Subject, case: Case, layouts: dict[str, str], note: str, cotangent: str = "contiguous"
+    subject: Subject,
+    case: Case,
+    layouts: dict[str, str],
+    note: str,
+    cotangent: str = "contiguous",
+    handed: Case | None = None,
 ) -> Generator[Finding, None, Unsupported | None]:
     """
     Compare a call on views, and its gradients for a cotangent of this layout, with those on contiguous copies.
 
-    Returns why there are no gradients.
+    ``handed`` is the case with parts that return views. Returns why there are no gradients.
     """
     if not _applies(case, layouts, cotangent):
         return None
+    handed = handed or case
     plain = subject.observe(case)
     expected = plain.started
     try:
-        evaluation = subject.start(case, layouts=layouts)
+        evaluation = subject.start(handed, layouts=layouts)
     except LayoutNotApplicable:
         return None
     except TargetRaised as raised:
-        yield Finding(case, violated=True, output="y", note=f"{note}: raised {raised}", failure="raises")
+        yield Finding(handed, violated=True, output="y", note=f"{note}: raised {raised}", failure="raises")
         return None
     for name, value in checked_shapes(evaluation.outputs(), case).items():
-        yield same(subject, case, name, value, expected[name], note)
+        yield same(subject, handed, name, value, expected[name], note)
     if subject.forward_only:
         return None
     try:
@@ -89,21 +96,42 @@ def _compared(
         return None
     except Unsupported as lacking:
         return lacking
-    yield from same_gradients(subject, case, gradients, contiguous, note)
+    yield from same_gradients(subject, handed, gradients, contiguous, note)
     return None
 
 
 @check("CM-V1", raising="violates")
 def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Strided, sliced, transposed, offset, zero-stride and negative views of x equal their contiguous copies."""
+    """Strided, sliced, transposed, offset, zero-stride and negative views equal their contiguous copies."""
     lacking, repeated = None, case.derived("a group repeated", _repeated_group)
     cases = {layout: repeated if layout == "zero_stride" else case for layout in _views(subject)}
     subject.prefetch(case, _calls(subject, ((one, {"x": layout}, "contiguous") for layout, one in cases.items())))
     for layout, handed in cases.items():
         _ = subject.observe(case).outputs
         lacking = (yield from _compared(subject, handed, {"x": layout}, f"x {layout}")) or lacking
+    lacking = (yield from _results_laid_out(subject, case)) or lacking
     if lacking is not None:
         raise lacking
+
+
+#: The layouts in which a part can return its result (spec/parts.py): as a transpose leaves it, and a slice.
+_OF_RESULTS = ("transposed", "strided")
+
+
+def _results_laid_out(subject: Subject, case: Case) -> Generator[Finding, None, Unsupported | None]:
+    """Parts that return views: one alone, and all of them beside an x that lies as their results do."""
+    lacking, returning = None, before_y(case)
+    for layout in (one for one in _OF_RESULTS if one in _views(subject)):
+        everywhere = case
+        for role in returning:
+            alone, everywhere = with_wrapped(case, role, layout), with_wrapped(everywhere, role, layout)
+            lacking = (
+                yield from _compared(subject, case, {}, f"what {role} returns {layout}", handed=alone)
+            ) or lacking
+        if returning:
+            note = f"x and what parts return {layout}"
+            lacking = (yield from _compared(subject, case, {"x": layout}, note, handed=everywhere)) or lacking
+    return lacking
 
 
 @check("CM-V3", raising="violates")
@@ -114,26 +142,40 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     views, lacking = _views(subject), None
     of_parameters = sorted({"strided", "offset"}.intersection(views))  # the layouts that a vector can have
     beside = ("contiguous", *(one for one in _BESIDE if one in views))
-    asked = ((case, _laid_out(names, layout, x), x) for layout in of_parameters for x in beside)
+    several = [[name] for name in names] if len(names) > 1 else []
+    asked = (
+        (case, _laid_out(chosen, layout, x), x)
+        for layout in of_parameters
+        for x in beside
+        for chosen in ([names, *several] if (layout, x) == _ALONE else [names])
+    )
     subject.prefetch(case, _calls(subject, asked))
     for layout in of_parameters:
         for x in beside:
             _ = subject.observe(case).outputs
             together, why = _parameters(subject, case, names, layout, x)
             lacking = why or lacking
-            failed = any(finding.violated for finding in together)
-            if failed and x != "contiguous" and any(one.violated for one in _parameters(subject, case, [], "", x)[0]):
-                continue  # the layout of x alone does it, which CM-V1 and CM-V2 judge
-            if failed and len(names) > 1:
-                alone = [one for name in names for one in _parameters(subject, case, [name], layout, x)[0]]
-                together = alone if any(finding.violated for finding in alone) else together
-            yield from together
+            failed = _failed(together)
+            if failed and x != "contiguous" and _failed(_parameters(subject, case, [], "", x)[0]):
+                continue  # the layout of x and its cotangent does it, which CM-V1 and CM-V2 judge
+            one_by_one = several if failed or (layout, x) == _ALONE else []
+            alone = [one for chosen in one_by_one for one in _parameters(subject, case, chosen, layout, x)[0]]
+            yield from alone if _failed(alone) else [*together, *alone]
     if lacking is not None:
         raise lacking
 
 
+def _failed(findings: Iterable[Finding]) -> bool:
+    return any(finding.violated for finding in findings)
+
+
 #: Layouts of x and its cotangent for which a kernel may read the parameters in another way.
 _BESIDE = ("channels_last", "transposed")
+
+
+#: The layouts of a parameter and of x with which each parameter is tried alone in any case: one that is read by the
+#: strides of another shows only where theirs differ.
+_ALONE = ("strided", "contiguous")
 
 
 def _laid_out(names: list[str], layout: str, x: str) -> dict[str, str]:
@@ -157,7 +199,7 @@ def _parameters(
 
 @check("CM-V2", raising="violates", gradient=True)
 def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The layout of the cotangent makes no difference to any gradient."""
+    """The layout of the cotangent makes no difference to any gradient, nor does one that x shares with it."""
     subject.require_gradients()
     constant = case.derived("constant cotangents", _constant_cotangents)
     cases = {layout: constant if layout == "zero_stride" else (case,) for layout in _views(subject)}
@@ -175,6 +217,22 @@ def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
             found = subject.named_gradients(pulled.gradients(), handed)
             contiguous = subject.observe(handed).gradients
             yield from same_gradients(subject, handed, found, contiguous, f"cotangent {layout}")
+    yield from _both_laid_out(subject, case)
+
+
+#: Layouts that a tensor passes on to what is computed from it, so that x and its cotangent often share one.
+_SHARED = ("channels_last", "transposed", "leading_transposed")
+
+
+def _both_laid_out(subject: Subject, case: Case) -> Iterator[Finding]:
+    """x and its cotangent in the same layout, for which a kernel may have a path of its own."""
+    shared = [layout for layout in _SHARED if layout in _views(subject)]
+    subject.prefetch(case, _calls(subject, ((case, {"x": layout}, layout) for layout in shared)))
+    for layout in shared:
+        found = list(_compared(subject, case, {"x": layout}, f"x and cotangent {layout}", layout))
+        if _failed(found) and _failed(_compared(subject, case, {"x": layout}, f"x {layout}")):
+            continue  # the layout of x alone does it, which CM-V1 judges
+        yield from found
 
 
 def _constant_cotangents(case: Case) -> tuple[Case, ...]:

@@ -78,6 +78,14 @@ class TransposedMisread(Groups):
         return super().read(read_on(array) if role == "x" and reversed_order else array, role)
 
 
+def read_by(array: Array, strides: tuple[int, ...]) -> Array:
+    """The values that these strides reach in memory from the array's first element on; past the end from the start."""
+    flat, start = memory(array)
+    steps = np.array(strides, np.intp)[:, None] // array.itemsize
+    indices = np.indices(array.shape).reshape(array.ndim, -1)
+    return flat.take(start + (indices * steps).sum(axis=0), mode="wrap").reshape(array.shape)
+
+
 def has_gaps_between_runs(array: Array) -> bool:
     """Whether the last axis lies as in a contiguous array, and another does not: a slice of a larger array."""
     return array.ndim > 1 and array.strides[-1] == array.itemsize and not array.flags.c_contiguous
@@ -103,6 +111,26 @@ class FirstStrideIgnored(Groups):
 
     def read(self, array: Array, role: str) -> Array:
         dense = array.ndim > 2 and array.size and array[0].flags.c_contiguous
+        return super().read(read_on(array) if role == "x" and dense else array, role)
+
+
+@fault(
+    "leading-axes-misread",
+    ln="CM-V1",
+    bn="CM-V1",
+    rs="CM-V1",
+    pr="CM-V1",
+    po="CM-V1",
+    hw="CM-V1",
+    mh="CM-V1",
+    kind="layout",
+)
+class LeadingAxesMisread(Staged):
+    """Reads an x whose last axis has no gaps row after row, though the axes before it lie in another order."""
+
+    def read(self, array: Array, role: str) -> Array:
+        order = sorted(range(array.ndim - 1), key=lambda axis: -array.strides[axis])
+        dense = array.ndim > 2 and array.transpose(*order, array.ndim - 1).flags.c_contiguous
         return super().read(read_on(array) if role == "x" and dense else array, role)
 
 
@@ -163,6 +191,21 @@ class ParameterStridesIgnored(Groups):
         return super().read(read_on(array) if role in ("gamma", "beta") else array, role)
 
 
+@fault("beta-by-strides-of-gamma", ln="CM-V3", bn="CM-V3", pr="CM-V3", po="CM-V3", kind="layout", apart=("rm",))
+class BetaByStridesOfGamma(Groups):
+    """Reads beta by the strides of gamma."""
+
+    strides: tuple[int, ...] | None = None
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        gamma = arrays[self.record.arguments.index("gamma")]
+        self.strides = None if gamma is None else gamma.strides
+
+    def read(self, array: Array, role: str) -> Array:
+        strides = self.strides if role == "beta" else None
+        return super().read(array if strides is None else read_by(array, strides), role)
+
+
 @fault("running-strides-ignored", bn="CM-V3", kind="layout")
 class RunningStridesIgnored(BatchNorm):
     """Reads the running statistics as if they were contiguous."""
@@ -204,6 +247,29 @@ class ZeroStrideCotangentMisread(Groups):
     def read(self, array: Array, role: str) -> Array:
         expanded = any(stride == 0 and size > 1 for size, stride in zip(array.shape, array.strides, strict=True))
         return super().read(read_on(array) if role == "g" and expanded else array, role)
+
+
+@fault(
+    "shared-layout-misread",
+    ln="CM-V2",
+    bn="CM-V2",
+    rs="CM-V2",
+    pr="CM-V2",
+    po="CM-V2",
+    hw="CM-V2",
+    mh="CM-V2",
+    kind="layout",
+)
+class SharedLayoutMisread(Staged):
+    """Reads the cotangent as if it were contiguous where it and x lie in memory alike, and neither is contiguous."""
+
+    strides: tuple[int, ...] = ()
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        self.strides = () if arrays[0] is None else arrays[0].strides
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role == "g" and array.strides == self.strides else array, role)
 
 
 @fault(

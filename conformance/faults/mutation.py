@@ -97,6 +97,31 @@ class CotangentOverwritten(Staged):
         return results
 
 
+@fault(
+    "x-overwritten-in-its-order", ln="CM-P1", bn="CM-P1", rs="CM-P1", pr="CM-P1", po="CM-P1", mh="CM-P1", kind="state"
+)
+class XOverwrittenInItsOrder(Staged):
+    """Works in place in x with its second axis last, which is no copy where x lies so in memory."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        x, y = arrays[0], results[0]
+        # A contiguous x of which no order is another, such as one of a single row, is handed back as it came.
+        if stage == "call" and x is not None and y is not None and x.ndim > 2 and not x.flags.c_contiguous:
+            overwrite(np.ascontiguousarray(np.moveaxis(x, 1, -1)), np.moveaxis(y, 1, -1))
+        return results
+
+
+@fault("cotangent-overwritten-in-its-order", ln="CM-P1", bn="CM-P1", rs="CM-P1", hw="CM-P1", kind="state")
+class CotangentOverwrittenInItsOrder(Staged):
+    """Works in place in the cotangent with its axes reversed, which is no copy where it lies so in memory."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        g, dx = arrays[-1], results[0]
+        if stage == "vjp" and g is not None and dx is not None and not g.flags.c_contiguous:
+            overwrite(np.ascontiguousarray(g.T), dx.T)
+        return results
+
+
 @fault("running-statistics-overwritten", bn="CM-P1", kind="state", sources=issue("tenstorrent/tt-metal#45578"))
 class RunningStatisticsOverwritten(BatchNorm):
     """Updates the given running statistics in place as well."""

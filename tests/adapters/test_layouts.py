@@ -31,6 +31,7 @@ def test_values_are_those_given(layout, dtype):
     [
         ("contiguous", (60, 20, 5, 1)),
         ("transposed", (1, 2, 6, 24)),
+        ("leading_transposed", (5, 10, 30, 1)),
         ("strided", (120, 40, 10, 2)),
         ("sliced_last_axis", (120, 40, 10, 1)),
         ("sliced_second_axis", (120, 20, 5, 1)),
@@ -87,6 +88,7 @@ def test_empty_and_single_arrays_have_every_layout(layout, shape):
     ("shape", "layout", "message"),
     [
         ((3,), "transposed", "at least two axes"),
+        ((3, 2), "leading_transposed", "at least two of them"),
         ((3,), "sliced_last_axis", "at least two axes"),
         ((3, 2), "sliced_second_axis", "at least three axes"),
         ((3, 2), "channels_last", "at least one more"),

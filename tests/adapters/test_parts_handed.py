@@ -106,6 +106,21 @@ def test_what_a_part_raises_is_the_targets_error():
     assert isinstance(raised.value.original, PartRaised)
 
 
+def test_a_common_part_is_one_callable():
+    """Equal parts of the kind "common" are one object in all roles of a call; other equal parts are several."""
+    seen = []
+
+    def noting(x, branch, *, shortcut=None, activation=None):
+        seen.append(branch is shortcut)
+        return branch(x) + shortcut(x)
+
+    for kind in ("common", "counted"):
+        parts = {role: Part(kind, inner=(Part("negated"),)) for role in ("branch", "shortcut")}
+        started = session(noting).start({"x": X}, {}, parts=parts, record=True)
+        np.testing.assert_array_equal(started.outputs()["y"], -2 * X)
+    assert seen == [True, False]
+
+
 def test_a_buffer_outlives_the_evaluation_and_is_written_again():
     """A buffered part returns one buffer, call after call, so that an alias of it changes."""
     alias = session(lambda x, branch, *, shortcut=None, activation=None: branch(x))

@@ -68,6 +68,23 @@ class CarryGateCalledAgain(Highway):
         return Paths(p.x, p.transformed, p.logits, None, p.t, 1 - self.sigmoid(self.value(gate, x, "gate")))
 
 
+@fault("same-part-called-once", rs="CM-C1", hw="CM-C1", mh="CM-C1", kind="state")
+class SamePartCalledOnce(Composed):
+    """Keeps the value of each part by the part itself, so that one that stands in two roles is called once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[Any, Array] = {}
+
+    def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
+        self.values = {}
+
+    def value(self, part: Any, x: Array, role: str) -> Array:
+        if part not in self.values:
+            self.values[part] = super().value(part, x, role)
+        return self.values[part]
+
+
 @fault(
     "parts-handed-float32", rs="CM-C10", pr="CM-C10", po="CM-C10", hw="CM-C10", mh="CM-C10",
     kind="dtype", dtypes=SIXTEEN_BIT,
@@ -197,4 +214,15 @@ class FailingPartSkipped(Composed):
         except ValueError:
             raise
         except Exception:
+            return np.zeros(self.shape, self.work)
+
+
+@fault("part-without-memory-skipped", rs="CM-C7", pr="CM-C7", po="CM-C7", hw="CM-C7", mh="CM-C7", kind="argument")
+class PartWithoutMemorySkipped(Composed):
+    """Takes the value of a part that runs out of memory for zero."""
+
+    def value(self, part: Any, x: Array, role: str) -> Array:
+        try:
+            return super().value(part, x, role)
+        except MemoryError:
             return np.zeros(self.shape, self.work)

@@ -11,6 +11,7 @@ from ....adapters.numpy.operators.composed import Composed
 from ....adapters.numpy.operators.highway import Highway
 from ....adapters.numpy.operators.pre_norm import PreNorm
 from ....spec.operators import OPERATORS
+from ..layouts import read_on
 from ..mutation import overwrite
 from ..registry import fault, issue
 
@@ -105,6 +106,14 @@ class PartResultReturned(Returned):
             return results
         kept[...] = results[0]
         return (kept, *results[1:])
+
+
+@fault("part-result-read-on", rs="CM-V1", pr="CM-V1", po="CM-V1", hw="CM-V1", mh="CM-V1", kind="layout")
+class PartResultReadOn(Composed):
+    """Reads what a part returned as if it were contiguous."""
+
+    def accepted(self, result: Any, role: str) -> Array:
+        return read_on(super().accepted(result, role))
 
 
 def forget(part: Any) -> None:

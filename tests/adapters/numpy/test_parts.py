@@ -43,6 +43,9 @@ SINGLE = {
     "counted": Part("counted", inner=(BENT,)),
     "buffered": Part("buffered", inner=(BENT,)),
     "broadcasting": Part("broadcasting", inner=(BENT,)),
+    "transposed": Part("transposed", inner=(BENT,)),
+    "strided": Part("strided", inner=(BENT,)),
+    "common": Part("common", inner=(BENT,)),
     "misshapen": Part("misshapen", inner=(BENT,)),
 }
 FUSED = {
@@ -217,6 +220,14 @@ def test_buffers_do_not_pile_up():
     for _ in range(200):
         _made(Part("buffered", inner=(Part("identity"),)), {}, memory)(x)
     assert len(memory) < 100
+
+
+@pytest.mark.parametrize(("kind", "strides"), [("transposed", (1, 3, 15)), ("strided", (40, 8, 2))])
+def test_what_is_laid_out_has_its_strides(kind, strides):
+    """The value of such a part, and its cotangent of x, lie in memory as the kind says."""
+    part, x = _made(SINGLE[kind], _drawn(1)), np.ones(SHAPE)
+    for array in (part(x), part.vjp(x, x)):
+        assert array.strides == tuple(array.itemsize * stride for stride in strides)
 
 
 def test_cut_parts_have_other_shapes():

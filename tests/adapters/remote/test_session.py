@@ -300,7 +300,8 @@ def test_how_calls_end(function, inputs):
 def test_layouts(there, inputs):
     """Every layout of the target can be passed; one that cannot be made is reported as here."""
     session = _session(there, "layer_norm")
-    for layout in set(there.layouts) - {"zero_stride", "channels_last", "sliced_second_axis"}:  # two axes are too few
+    of_three = {"channels_last", "leading_transposed", "sliced_second_axis"}  # two axes are too few
+    for layout in set(there.layouts) - {"zero_stride", *of_three}:
         y = session.start(inputs, LAYER_NORM, layouts={"x": layout}).outputs()["y"]
         np.testing.assert_array_equal(y, session.start(inputs, LAYER_NORM).outputs()["y"])
         session.start(inputs, LAYER_NORM).pull(inputs["x"], layout)

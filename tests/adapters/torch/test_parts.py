@@ -9,7 +9,7 @@ import torch
 
 from normspec.adapters.build_parts import build_part
 from normspec.adapters.torch import BRIDGE as TORCH
-from normspec.spec.errors import PartRaised
+from normspec.spec.errors import PART_ERRORS, PartRaised
 from normspec.spec.parts import Part
 
 from ..part_problems import PARTS, SHAPE, PartProblem
@@ -63,6 +63,21 @@ def test_what_is_handed_back_is_what_was_handed():
     assert view is not x
     assert view.data_ptr() == x.data_ptr()
     assert build_part(Part("leaf", ("h",)), {"h": h}, TORCH, memory={})(x).data_ptr() == h.data_ptr()
+
+
+@pytest.mark.parametrize(("kind", "strides"), [("transposed", (1, 3, 15)), ("strided", (40, 8, 2))])
+def test_what_is_laid_out_has_its_strides(kind, strides):
+    """The value of such a part lies in memory as the kind says."""
+    y = build_part(Part(kind, inner=(Part("square"),)), {}, TORCH, memory={})(torch.ones(3, 5, 4))
+    assert y.stride() == strides
+
+
+def test_a_part_without_memory_raises_torchs_own_error():
+    """Code that catches MemoryError, or PyTorch's error for want of memory, catches it."""
+    part = build_part(Part("raising", number=PART_ERRORS.index(MemoryError)), {}, TORCH, memory={})
+    for kind in (MemoryError, torch.OutOfMemoryError):
+        with pytest.raises(kind):
+            part(torch.ones(2))
 
 
 def test_zero_is_zero_where_x_is_not_finite():

@@ -43,6 +43,12 @@ def test_what_a_part_raised():
     assert found.by_a_part and str(found) == "RuntimeError: wrapped"
 
 
+def test_what_a_part_raised_for_want_of_memory_is_no_loss():
+    """A part that raises a MemoryError on purpose has used none: the target's process goes on."""
+    found = carried(TargetRaised(errors.part_error(errors.PART_ERRORS.index(MemoryError)), "call"))
+    assert type(found) is TargetRaised and found.by_a_part
+
+
 @pytest.mark.parametrize(
     "error",
     [
