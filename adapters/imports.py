@@ -43,10 +43,14 @@ def _held(names: dict[str, Any]) -> Iterator[str]:
 def _imported(module: ModuleType) -> Iterator[str]:
     """The packages in the import statements of a module's source, at any level."""
     try:
-        tree = ast.parse(inspect.getsource(module))
+        yield from imported_packages(inspect.getsource(module))
     except (OSError, TypeError, SyntaxError, ValueError, RecursionError):
         return
-    for node in ast.walk(tree):
+
+
+def imported_packages(source: str) -> Iterator[str]:
+    """The packages in the import statements of a source text, at any level. Raises SyntaxError and its like."""
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

@@ -41,7 +41,8 @@ def targets_in(target: str, op: Sequence[str] | None = None) -> tuple[str, ...]:
     layers = layers_in(list(_statements(tree.body)), path)
     found = tuple(f"{path}:{name}" for name in names if layers.get(name, name) in wanted)
     if not found:
-        raise UnknownTarget(_nothing(path, names, wanted))
+        imported = [name for name in _imported(tree.body) if name in wanted]
+        raise UnknownTarget(_only_imported(path, imported) if imported else _nothing(path, names, wanted))
     return found
 
 
@@ -53,6 +54,21 @@ def _nothing(path: str, names: Sequence[str], wanted: Sequence[str]) -> str:
         f"nothing in {path} says by its name which operator it is ({', '.join(wanted)}); {has}. Name one, and"
         f" the operator that it is: {path}:{public[0] if public else 'NAME'} --op OP"
     )
+
+
+def _only_imported(path: str, names: Sequence[str]) -> str:
+    """The message that a file imports a function with an operator's name, and how to check it all the same."""
+    return (
+        f"{path} defines no {' and no '.join(names)}, and imports it: name the file that defines it,"
+        f" or the function itself, {path}:{names[0]}"
+    )
+
+
+def _imported(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names that import statements bind."""
+    for one in _statements(body):
+        if isinstance(one, (ast.Import, ast.ImportFrom)):
+            yield from (alias.asname or alias.name for alias in one.names)
 
 
 def bound(body: Sequence[ast.stmt]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType, ModuleType
 from typing import Any
@@ -21,6 +22,7 @@ from ..spec.errors import (
     one_line,
 )
 from ..spec.operators import OPERATORS
+from .beforehand import traits_before
 from .binding import DERIVATIVES, Binding, accepts_all
 from .declared import NOTHING, Declared
 from .definition import defined
@@ -61,6 +63,7 @@ def from_name(
     """
     place, _, name = target.rpartition(":")
     is_file = bool(file_of(target))
+    before = traits_before(file or place, framework)
     module = load_file(file or place, named=place) if is_file else load_module(place)
     function: Any = module
     for part in name.split("."):
@@ -71,6 +74,7 @@ def from_name(
             hint = choices(name, offered) if offered else "; it defines no function"
             raise NoSuchName(f"{place} has no {name!r}{hint}") from error
     found = _named(target, function, module, name, operators, framework, file, declared)
+    found = replace(found, _traits={"cpu": before[found.framework]} if found.framework in before else {})
     return defined(found, function, module, name, place if file else "")
 
 
@@ -360,6 +364,9 @@ def _conventions(beside: Any, label: str, operator: str) -> dict[str, str]:
         declared = validate(beside)
         ensure_about(declared, (operator,), f"{label} is")
         return declared
+    if isinstance(beside, Mapping):
+        odd = next(one for pair in beside.items() for one in pair if not isinstance(one, str))
+        raise BadSibling(f"{label}_conventions has {odd!r}, which is no text: write it as 'storage': 'H2'")
     raise BadSibling(f"{label}_conventions is {type(beside).__name__}: make it a dict, such as {{'storage': 'H2'}}")
 
 

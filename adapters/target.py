@@ -30,8 +30,9 @@ class Target:
     #: Whether a call with a new shape takes 10 to 100 ms, because the framework traces, compiles or dispatches it step
     #: by step.
     slow: bool = False
-    #: The framework's traits by device, each measured once.
-    _traits: dict[str, tuple[Trait, ...]] = field(default_factory=dict, init=False, compare=False, repr=False)
+    #: The framework's traits by device, each measured once; those of the CPU before the target's file was imported, if
+    #: its framework was known by then.
+    _traits: dict[str, tuple[Trait, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.dtypes:

@@ -1,19 +1,18 @@
-"""Laws that hold to the last bit: scaling by powers of two, the sign, and permutation of groups."""
+"""Laws of changes that are exact: scaling by powers of two, the sign, and permutation of groups."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import attrs
 import numpy as np
 
 from ...reference.formats import format_of
 from ..cases.case import Case
 from ..judging.findings import Finding
-from ..judging.subject import Subject
+from ..judging.subject import Bound, Subject
 from .derived import affine_names
 from .registry import BOTH, check, in_training
-from .relations import close, equal, scaled_exactly
+from .relations import Call, close, equal, scaled_exactly
 
 #: x is scaled by 2^3 and eps by 2^6: enough to move a misplaced eps, and little enough to stay exact.
 SCALE = 8.0
@@ -77,20 +76,32 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("LN-L3", "BN-L3", "RM-L3", "GN-L3", "IN-L3", when=in_training, raising="violates", of="formula")
 def sign(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Without beta, -x gives -y, to the bit; within the envelope where a shifted variance may pick another shift."""
+    """Without beta, -x gives -y, within the envelope."""
+    (negative, got), (_, y), both = _negated(subject, case)
+    yield close(subject, negative, "y", got, -y.astype(np.float64), both, "-x")
+
+
+def _of_the_sign_law(case: Case) -> bool:
+    return "LN-L3" in case.requirements
+
+
+@check(
+    "LN-L18", "BN-L14", "RM-L18", "GN-L18", "IN-L18",
+    every=_of_the_sign_law, when=in_training, raising="error", of="formula",
+)  # fmt: skip
+def sign_bits(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Without beta, -x gives -y, to the bit."""
+    (negative, got), (plain, y), both = _negated(subject, case)
+    yield equal(subject, negative, "y", got, -y, "-x", calls=((negative, got), (plain, y)), bound=both)
+
+
+def _negated(subject: Subject, case: Case) -> tuple[Call, Call, Bound]:
+    """The calls with -x and with x, neither with a beta, each with its y; and the sum of their envelopes."""
     plain = without_beta(case)
     negative = plain.replace(x=-plain.x)
-    y, got = subject.outputs(plain)["y"], subject.outputs(negative)["y"]
     bound = subject.bound(plain, "y")
-
-    def both(normative: bool) -> np.ndarray:
-        return 2 * bound(normative)
-
-    found = equal(subject, negative, "y", got, -y, "-x", calls=((negative, got), (plain, y)), bound=both)
-    if found.violated and case.record.centred and subject.conventions.get("variance_algorithm") == "shifted":
-        near = close(subject, negative, "y", got, -y.astype(np.float64), both, "-x")
-        found = attrs.evolve(near, deviates=("variance_algorithm",))
-    yield found
+    y, got = subject.outputs(plain)["y"], subject.outputs(negative)["y"]
+    return (negative, got), (plain, y), lambda normative: 2 * bound(normative)
 
 
 def without_beta(case: Case) -> Case:

@@ -121,8 +121,8 @@ def _told(target: Target, binding: Binding, dtype: str, found: Found) -> list[Ca
     """
     A cause for each mistake, together with the mistakes that cannot be told apart from it.
 
-    The candidates have to be all combinations of the alternatives for each place. Otherwise nothing is known of either
-    mistake, and there is no cause.
+    The candidates have to be all combinations of the alternatives for each place, and each place has to explain a
+    violation. Otherwise nothing is known of either mistake, and there is no cause.
     """
     first, there = found.candidates[0], {frozenset(one.faults) for one in found.candidates}
     every = tuple({fault.name: fault for one in found.candidates for fault in one.faults}.values())
@@ -130,7 +130,8 @@ def _told(target: Target, binding: Binding, dtype: str, found: Found) -> list[Ca
         tuple(one for one in every if frozenset((*first.faults[:place], one, *first.faults[place + 1 :])) in there)
         for place in range(len(first.faults))
     ]
-    if math.prod(map(len, alike)) != len(there):
+    explained = {place for places in found.explains.values() for place in places}
+    if math.prod(map(len, alike)) != len(there) or explained != {*range(len(first.faults))}:
         return []
     told = []
     for place, fault in enumerate(first.faults):

@@ -165,7 +165,15 @@ class GammaLastBit(Rows):
         return super().affine(xhat, gamma, beta)
 
 
-@fault("rounds-upwards", ln="LN-L3", bn="BN-L3", dtypes=WIDE)
+@fault("rounds-down", ln="LN-L3", bn="BN-L3")
+class RoundsDown(Rows):
+    """Keeps four binary places of xhat and rounds down, so that the result of -x is not that of x negated."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        return super().affine(np.floor(16 * xhat) / 16, gamma, beta)
+
+
+@fault("rounds-upwards", ln="LN-L18", bn="BN-L14", dtypes=WIDE)
 class RoundsUpwards(Rows):
     """Rounds y towards plus infinity, so that the result of -x is not that of x negated."""
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
+from ...adapters.numpy.operators.staged import Arrays
 from .registry import WIDE, fault, issue
 
 
@@ -152,3 +153,16 @@ class FrozenParameters(Rows):
         if self.wrt is None or "gamma" in self.wrt or "beta" in self.wrt:
             return super().input_gradient(p)
         return p.statistics.rstd * p.h
+
+
+@fault("frozen-beta-without-gamma", ln="LN-G11", bn="BN-G12", kind="gradient", apart=("rm",))
+class FrozenBetaWithoutGamma(FrozenParameters):
+    """Takes the statistics for constants in dx where gamma is None and beta needs no gradient."""
+
+    gamma: Array | None = None
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        self.gamma = arrays[1]
+
+    def input_gradient(self, p: Pull) -> Array:
+        return super().input_gradient(p) if self.gamma is None else Rows.input_gradient(self, p)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
@@ -120,6 +123,58 @@ class GammaOfLastCall(Groups):
             return gamma
         kept = self.layout.parameter_rows(self.kept.astype(gamma.dtype))
         return kept if kept.shape == gamma.shape else gamma
+
+
+@fault("eps-of-first-call", ln="CM-P2", bn="CM-P2", pr="CM-P2", po="CM-P2", kind="state")
+class EpsOfFirstCall(Groups):
+    """Uses the eps of the first call of the same shape, as a kernel built for that shape does."""
+
+    def __init__(self) -> None:
+        self.kept: dict[object, np.floating] = {}
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        return super().statistics(x, self.kept.setdefault((x.shape, x.dtype), eps))
+
+
+class OfFirstCall(Groups):
+    """Uses a setting of the first call of the same shape."""
+
+    setting: str
+
+    def __init__(self) -> None:
+        self.kept: dict[object, Any] = {}
+
+    def begin(self, x: Array, settings: Mapping[str, Any]) -> None:
+        own = self.kept.setdefault((x.shape, x.dtype), settings[self.setting])
+        super().begin(x, {**settings, self.setting: own})
+
+
+@fault("momentum-of-first-call", bn="CM-P2", kind="state")
+class MomentumOfFirstCall(OfFirstCall):
+    """Uses the momentum of the first call of the same shape."""
+
+    setting = "momentum"
+
+
+@fault("mode-of-first-call", bn="CM-P2", kind="state")
+class ModeOfFirstCall(OfFirstCall):
+    """Stays in the mode of the first call of the same shape."""
+
+    setting = "training"
+
+
+@fault("groups-of-first-call", gn="CM-P2", kind="state")
+class GroupsOfFirstCall(OfFirstCall):
+    """Forms as many groups as the first call of the same shape."""
+
+    setting = "groups"
+
+
+@fault("axes-of-first-call", ln="CM-P2", rm="CM-P2", kind="state", apart=("gn", "in"))
+class AxesOfFirstCall(OfFirstCall):
+    """Normalises over the axes of the first call of the same shape."""
+
+    setting = "axes"
 
 
 class Counted(Staged):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -46,6 +47,11 @@ def told(file: str | os.PathLike[str]) -> Iterator[None]:
         raise DamagedReport(f"{os.fspath(file)}: {damage}; write the report anew with --json") from damage
 
 
+#: The largest report that is read, in bytes. One of all targets, operators and dtypes has a few megabytes; in memory
+#: JSON takes some ten times its size.
+LARGEST = 2**28
+
+
 def document(file: str | os.PathLike[str]) -> Mapping[str, Any]:
     """
     The JSON object of a report's file.
@@ -54,6 +60,11 @@ def document(file: str | os.PathLike[str]) -> Mapping[str, Any]:
     """
     name = os.fspath(file)
     try:
+        seen = os.stat(name)
+        if not stat.S_ISREG(seen.st_mode):  # a device or a pipe may never end
+            raise DamagedReport(f"{name} is no regular file: give a file that `normspec check --json` wrote")
+        if seen.st_size > LARGEST:
+            raise DamagedReport(f"{name} has {seen.st_size} bytes, and the largest report that is read {LARGEST}")
         with open(name, encoding="utf-8") as stream:
             found = json.load(stream, parse_constant=_no_constant)
     except OSError as error:

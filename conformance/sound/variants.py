@@ -56,6 +56,23 @@ class ReversedSums(Rows):
         return super().parameter_sum(terms)
 
 
+@sound("sorted-sums")
+class SortedSums(Rows):
+    """Every sum over a row taken from its least value up, an order that -x turns round."""
+
+    def row_sum(self, terms: Array) -> Array:
+        return sequential_sum(np.sort(terms, axis=1))
+
+
+@sound("mean-from-maximum", operators=CENTRED)
+class MeanFromMaximum(Rows):
+    """The mean as the largest value and the mean distance from it, then the variance from the deviations."""
+
+    def mean(self, x: Array) -> Array:
+        largest = x.max(axis=1, keepdims=True)
+        return largest + self.row_mean(x - largest)
+
+
 @sound("other-sums-where-tracked")
 class OtherSumsWhereTracked(Rows):
     """Sums taken last to first where gradients are tracked, and by NumPy where they are not."""

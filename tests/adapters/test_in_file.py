@@ -129,3 +129,13 @@ def test_a_file_that_cannot_be_read_is_told(file, text, words):
 def test_a_file_is_told_from_a_function_in_it(target, is_one):
     """By the text after the last colon, except for a drive."""
     assert names_a_file(target) is is_one
+
+
+def test_a_file_that_only_imports_the_function_is_told_where_to_look(tmp_path):
+    """The message speaks of the import, and says how the imported function is named."""
+    path = tmp_path / "imports.py"
+    path.write_text("from elsewhere import plain as layer_norm")
+    with pytest.raises(UnknownTarget) as raised:
+        targets_in(str(path))
+    assert "defines no layer_norm, and imports it" in str(raised.value)
+    assert f"{path}:layer_norm" in str(raised.value)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
 import ml_dtypes
 import numpy as np
 import pytest
 
+from normspec.adapters.beforehand import traits_before
 from normspec.adapters.dtypes import DTYPES
 from normspec.adapters.numpy.bridge import NumpyBridge
 from normspec.adapters.targets import resolve
+from normspec.adapters.trait import Trait
 from normspec.adapters.traits import measured
 
 SMALLEST = {name: ml_dtypes.finfo(dtype).smallest_normal for name, dtype in DTYPES.items()}
@@ -94,3 +98,39 @@ def test_it_is_measured_once(monkeypatch):
     monkeypatch.setattr(NumpyBridge, "own_traits", lambda self, device: asked.append(device) or ())
     assert target.traits("cpu") == target.traits("cpu") == ()
     assert asked == ["cpu"]
+
+
+FLUSHES = """
+from pathlib import Path
+
+import numpy as np
+
+Path(__file__).with_suffix(".imported").touch()
+
+
+def layer_norm(x, gamma, beta, *, eps, axes):
+    return x
+"""
+
+
+def test_what_a_file_does_to_its_process_is_no_trait(monkeypatch, tmp_path):
+    """The platform is measured before the file is imported."""
+    file = tmp_path / "flushes.py"
+    file.write_text(FLUSHES)
+    imported = file.with_suffix(".imported")
+    lossy = (Trait("float32", "subnormals", "flushed", "lost"),)
+    monkeypatch.setattr(NumpyBridge, "own_traits", lambda self, device: lossy if imported.exists() else ())
+    target = resolve(f"{file}:layer_norm")
+    assert imported.exists()
+    assert target.traits("cpu") == target.on("cpu").traits("cpu") == ()
+
+
+def test_a_module_is_read_without_importing_it(monkeypatch, tmp_path):
+    """A module of dotted name is found, and its framework told, before the packages around it are imported."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "__init__.py").write_text("raise RuntimeError")
+    (tmp_path / "outside" / "inside.py").write_text("import numpy")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert traits_before("outside.inside", None) == {"numpy": ()}
+    assert traits_before("outside.nowhere", None) == {}
+    assert "outside" not in sys.modules

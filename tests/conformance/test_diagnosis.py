@@ -439,3 +439,14 @@ def test_a_declared_bessel_correction_hides_no_mistake():
     conventions = {"running_variance": "bessel"}
     report = run(function("batch_norm", batch_norm), explain=True, forward_only=True, conventions=conventions)
     assert any(cause.faults == ("bn-eps-on-std",) for cause in report.causes), report
+
+
+def test_a_function_that_always_raises_has_no_named_mistake():
+    """No mistake of which some calls would succeed is named, nor one that explains no violation."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        raise TypeError("no such thing")
+
+    causes = run(function("layer_norm", layer_norm), explain=True).causes
+    assert not [cause.faults for cause in causes if cause.faults]
+    assert all(cause.explains for cause in causes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import normspec
 from normspec.conformance.faults import FAULTS
+from normspec.conformance.replay import forms
 from normspec.conformance.replay.forms import DamagedReport
 from normspec.conformance.results.report import SCHEMA
 
@@ -213,3 +215,16 @@ def test_a_report_of_which_results_were_cut_out_is_damaged(reports, tmp_path):
     file.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(DamagedReport, match=r"counts\.fail is 1, and 0 of its results are that"):
         normspec.load_report(file)
+
+
+def test_what_may_never_end_is_not_read(monkeypatch, tmp_path):
+    """A device, a pipe and a file that is too large are refused before they are read."""
+    pipe, large = tmp_path / "pipe", tmp_path / "large.json"
+    os.mkfifo(pipe)
+    for path in ("/dev/zero", pipe):
+        with pytest.raises(DamagedReport, match="no regular file"):
+            normspec.load_report(path)
+    monkeypatch.setattr(forms, "LARGEST", 3)
+    large.write_text("null")
+    with pytest.raises(DamagedReport, match="has 4 bytes"):
+        normspec.load_report(large)

@@ -214,7 +214,7 @@ def about(id: str, statement: Statement, scene: Scene) -> bool:
 
 #: The form of the operator that a requirement speaks of where its formula does not say so, by a pattern of its id.
 SCENES = {
-    r"BN-(F[1258]|S\d+|E[15]|R\d|L([1-37-9]|1[023])|G[15-8])": "batch_norm, training",
+    r"BN-(F[1258]|S\d+|E[15]|R\d|L([1-37-9]|1[0234])|G[15-8])": "batch_norm, training",
     r"BN-(I\d|E[34]|G4)": "batch_norm, inference",
     r"RS-(F[14]|L\d|G[126])": "residual",
     r"RS-.*": "residual, with shortcut and activation",

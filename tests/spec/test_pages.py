@@ -22,8 +22,13 @@ SHOULD = {
     "CM-A1",
     "CM-A2",
     "BN-A1",
-    *(f"{page}-{number}" for page in ("LN", "RM", "GN", "IN") for number in ("R1", "R2", "L2", "L6", "L8", "G7")),
+    *(
+        f"{page}-{number}"
+        for page in ("LN", "RM", "GN", "IN")
+        for number in ("R1", "R2", "L2", "L6", "L8", "L18", "G7")
+    ),
     "BN-L2",
+    "BN-L14",
     "BN-G8",
     "CM-C6",
     "CM-C11",
