@@ -19,6 +19,7 @@ _CASES = 3
 #: Layouts in words (adapters/layouts.py).
 _LAYOUTS = {
     "transposed": "stored with its axes reversed",
+    "leading_transposed": "stored with the axes before the last reversed",
     "strided": "strided",
     "sliced_last_axis": "a slice of a longer last axis",
     "sliced_second_axis": "a slice of a longer second axis",
