@@ -145,6 +145,8 @@ def _both(operator: str) -> list[Description]:
         # 16-bit data with float32 parameters.
         d(8, _PLAIN, *MIXED, eps=_NONE, only=True, mixed=True),
         d(33, _PLAIN, *MIXED, eps=_NONE, cotangent="one_hot", only=True, mixed=True),
+        # Derivatives of groups longer than a wavefront.
+        d(130, (("normal", 0), ("near_eps", 1)), *DERIVATIVES, eps=0.5),
     ]
 
 
@@ -166,6 +168,7 @@ def _trailing(operator: str) -> list[Description]:
         d(12, nine[:1], *AXES, eps=_NONE, features=(3, 4), leading=()),
         d(10, nine[:6], *LAYOUTS, *AXES, eps=_NONE, features=(10,), leading=(2, 3)),
         d(6, nine[:8], *LAYOUTS, *AXES, eps=_NONE, features=(2, 3), leading=(2, 4)),
+        d(12, nine[:4], *DERIVATIVES, "LN-G11", eps=0.5, features=(3, 4), leading=(2, 2)),
     ]
 
 
@@ -194,6 +197,9 @@ def _of_channels(operator: str) -> list[Description]:
         d(9, nine[:3], *AXES, eps=_NONE, rank=3, channel_axis=-1),
         d(6, nine[:3], *AXES, eps=_NONE, rank=3, samples=2, channel_axis=2),
         d(5, nine[:5], *AXES, eps=_NONE, rank=2),
+        d(27, nine[:3], *AXES, eps=_NONE, rank=4, samples=3),
+        d(27, nine[:3], *AXES, eps=_NONE, rank=4, samples=3, channel_axis=-1),
+        d(16, nine[:2], *AXES, eps=_NONE, rank=5, samples=2),
         d(12, nine[:5], *LAYOUTS, rank=4),
         d(8, nine[:3], *LAYOUTS, rank=5),
         d(6, nine[:4], *LAYOUTS, rank=3),
@@ -213,6 +219,9 @@ def _of_channels(operator: str) -> list[Description]:
         d(6, _PLAIN, *MIXED, eps=_NONE, training=False, only=True, mixed=True),
         d(2, _LAWFUL, momentum=0.1),
         d(3, _LAWFUL, momentum=0.9),
+        d(4, _LAWFUL, momentum=0.01),
+        d(5, _LAWFUL, momentum=0.001),
+        d(12, nine[:3], *DERIVATIVES, "LN-G11", eps=0.5, rank=4),
     ]
 
 
@@ -237,6 +246,9 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(9, nine, *AXES, "LN-F5", eps=_NONE, rank=3, samples=3, width=3, channel_axis=-1),
         d(4, nine[:8], *AXES, "LN-F5", eps=_NONE, rank=3, samples=2, width=1, channel_axis=-1),
         d(4, nine[:8], *AXES, "LN-F5", eps=_NONE, rank=3, samples=2, width=1, channel_axis=2),
+        d(9, nine, *AXES, "LN-F5", eps=_NONE, rank=4, samples=3, width=1),
+        d(9, nine, *AXES, "LN-F5", eps=_NONE, rank=4, samples=3, width=1, channel_axis=-1),
+        d(8, nine[:4], *AXES, "LN-F5", eps=_NONE, rank=5, samples=2, width=1),
         # One channel in each group, all channels in one group, and no positions.
         d(6, nine[:8], *AXES, eps=_NONE, rank=3, samples=2, width=1),
         d(12, nine[:3], *AXES, eps=_NONE, rank=4, samples=3, width=6),
@@ -247,6 +259,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
         # Far from zero, with the channels last in memory, for which kernels have a path of their own.
         d(16, _OFFSETS, "LN-F8", eps=_NONE, rank=4, channel_axis=-1, samples=2, gamma="powers"),
         d(1, nine[:6], samples=2, rank=3, **of_one),
+        d(12, nine[:4], *DERIVATIVES, "LN-G11", eps=0.5, rank=4, samples=2),
     ]
 
 

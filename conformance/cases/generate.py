@@ -29,7 +29,7 @@ LENGTHS = (2, 3, 4, 1, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100)
 #: Composed operators: numbers of features, whose square is the size of a matrix, and numbers of branches.
 COMPOSED_LENGTHS = (2, 3, 4, 1, 5, 7, 8, 9, 16, 17)
 COUNTS = (2, 3, 1, 4, 5, 8, 12)
-MOMENTA = (0.25, 0.1, 0.9, 0.5, 0.0, 1.0)
+MOMENTA = (0.25, 0.1, 0.9, 0.5, 0.0, 1.0, 0.01, 0.001)
 #: The number of members of a regime's family from which one is drawn.
 INDICES = 12
 #: The most groups of a free case.

@@ -137,10 +137,8 @@ def _of_fewer_values(description: Description) -> Iterator[Description]:
         for fewer in dict.fromkeys((1, positions // 2, positions - 1)):
             yield attrs.evolve(description, n=description.samples * fewer)
     if description.repeat is not None:
-        yield attrs.evolve(description, repeat=None)
-        if description.repeat > 1:
-            yield attrs.evolve(description, repeat=description.repeat // 2)
-            yield attrs.evolve(description, repeat=description.repeat - 1)
+        for fewer in (None, *_less(description.repeat, description.repeat // 2)):
+            yield attrs.evolve(description, repeat=fewer, leading=None)
     if len(description.groups) > 1:
         flat = {**shaped, "samples": description.samples}  # a channel has as many samples as before
         for group in description.groups:

@@ -48,6 +48,9 @@ _FULL = 8192
 #: The sizes for a framework that compiles every new shape (library.py): the ends of the usual range.
 SLOW: Mapping[str, tuple[int, ...]] = {"quick": (4096,), "standard": (1024, 8192), "thorough": ()}
 
+#: Up to here several samples have as many groups each: beyond, they cost too much.
+_SEVERAL = 1025
+
 #: eps so far below the variance that neither its value nor its place can show: other mistakes are due to the size.
 _NONE = 2.0**-100
 
@@ -75,12 +78,17 @@ def _many(size: int, place: int) -> dict[str, object]:
     return {"n": 5, "groups": tuple(("edges", index) for index in range(7)), "repeat": size}
 
 
+def _axis(size: int) -> dict[str, object]:
+    """Channels lie last where they are whole vectors, and second where they are one more."""
+    return {"channel_axis": 1 if size % 2 else -1}
+
+
 def _of_batch(*, training: bool) -> tuple[Extent, ...]:
-    """Every second case has positions beside the samples; kernels count the samples or the product."""
+    """Some cases have positions beside the samples; kernels count the samples or the product."""
+    arounds = {"rank": 3, "n": 6, "samples": 2}, {"rank": 4, "n": 8, "samples": 2}, {"rank": 2, "n": 5, "samples": 5}
 
     def channels(size: int, place: int) -> dict[str, object]:
-        around = {"rank": 3, "n": 10} if place % 2 else {"rank": 2, "n": 5}
-        return {**_many(size, place), "samples": 5, **around, "training": training}
+        return {**_many(size, place), **arounds[place % 3], **_axis(size), "training": training}
 
     def samples(size: int, place: int) -> dict[str, object]:
         around = {"rank": 4, "n": 2 * size} if place % 2 else {"rank": 2, "n": size}
@@ -111,9 +119,13 @@ def _in_samples(*, alone: bool) -> tuple[Extent, ...]:
     def channels(size: int, place: int) -> dict[str, object]:
         return case(size, place, groups=_GROUPS, n=2 * size, width=size, samples=2)
 
+    def groups(size: int, place: int) -> dict[str, object]:
+        samples = 2 if size <= _SEVERAL else 1
+        return case(size, place, **{**_many(samples * size, place), **_axis(size)}, samples=samples)
+
     return (
         Extent("samples", lambda size, place: case(size, place, **_many(size, place), samples=size)),
-        Extent("groups", lambda size, place: case(size, place, **_many(size, place), samples=1)),
+        Extent("groups", groups),
         *(() if alone else (Extent("channels of a group", channels),)),
         Extent("positions", positions),
     )
@@ -177,8 +189,25 @@ def repeated_deck(operator: str, profile: str) -> list[Description]:
     return found
 
 
+#: The extents whose values a kernel takes in vectors.
+_IN_VECTORS = ("features", "samples, training", "positions, training", "positions")
+#: Floats in an AVX-512 register, or 16-bit values in half of one: the tail of a row is one of as many.
+_VECTOR = 16
+
+
+def _tails(operator: str) -> Iterator[Description]:
+    """Every tail of a vector, behind one of them and behind several; the groups have every tail too."""
+    taken = [extent for extent in extents(operator) if extent.name in _IN_VECTORS]
+    for tail in range(_VECTOR):
+        groups = _VECTOR + (5 * tail + 3) % _VECTOR  # in another order: groups and values differ in number
+        n = _VECTOR + tail
+        # One channel a group, so that the tail is the group's too.
+        yield attrs.evolve(sized(operator, taken[0], n), n=n, width=1, repeat=groups)
+        yield sized(operator, taken[-1], 64 + (_VECTOR + 1) * tail)
+
+
 def size_deck(operator: str, profile: str) -> list[Description]:
-    """The sweep of a profile, extent by extent; then cases with two extents at the size of a block, and past it."""
+    """The sweep of a profile, extent by extent; every tail; then two extents at the size of a block, and past it."""
     descriptions = [
         sized(operator, extent, size, far=size - 1 in SLOW[profile])
         for extent in extents(operator)
@@ -188,4 +217,5 @@ def size_deck(operator: str, profile: str) -> list[Description]:
     both = {"n": 128, "groups": _GROUPS, "repeat": 64}, {"n": 130, "groups": _GROUPS, "repeat": 131}
     features = extents(operator)[0]
     plain = {"samples": None, "width": None, "rank": 2}
+    descriptions += _tails(operator)
     return descriptions + [attrs.evolve(sized(operator, features, 5), **plain, **one) for one in both]

@@ -75,6 +75,14 @@ class RunningDeviation(BatchNorm):
         return np.sqrt(variance)
 
 
+@fault("small-momentum-ignored", bn="BN-S1", kind="statistics")
+class SmallMomentumIgnored(BatchNorm):
+    """Keeps the old statistics where momentum is 1/20 or less."""
+
+    def updated(self, old: Array, new: Array, momentum: float) -> Array:
+        return old if momentum <= 0.05 else super().updated(old, new, momentum)
+
+
 @fault(
     "momentum-ignored", bn="BN-S1", kind="statistics", sources=issue("pytorch/pytorch#18525", "pytorch/pytorch#40074")
 )

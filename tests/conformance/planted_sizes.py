@@ -20,8 +20,8 @@ from normspec.spec.operators import OPERATORS, Groups
 
 Array = np.ndarray
 
-#: The axes of x that make up each extent; channels come second.
-_AXES = {"features": (-1,), "channels": (1,), "samples": (0,), "channels of a group": (1,)}
+#: The axes of x that make up an extent, where that depends on nothing else.
+_AXES = {"features": (-1,), "samples": (0,)}
 
 
 @attrs.frozen
@@ -47,17 +47,21 @@ class Planted:
         """Whether groups are channels of a sample."""
         return OPERATORS[self.operator].groups is Groups.SAMPLE_CHANNELS
 
-    def axes(self, x: Array) -> tuple[int, ...]:
-        if self.counted == "groups":
-            return (1,) if self.of_channels else tuple(range(x.ndim - 1))
-        return tuple(range(2, x.ndim)) if self.counted == "positions" else _AXES[self.counted]
+    def axes(self, x: Array, settings: dict[str, Any]) -> tuple[int, ...]:
+        if self.counted in _AXES:
+            return _AXES[self.counted]
+        if "channel_axis" not in settings:  # groups
+            return tuple(range(x.ndim - 1))
+        channels = settings["channel_axis"] % x.ndim
+        return tuple(set(range(1, x.ndim)) - {channels}) if self.counted == "positions" else (channels,)
 
     def places(self, x: Array, settings: dict[str, Any]) -> Array:
         """The number of each place along the axes of the extent; of a channel, that of its group, or within it."""
-        shape = [x.shape[axis] for axis in self.axes(x)]
+        axes = self.axes(x, settings)
+        shape = [x.shape[axis] for axis in axes]
         numbers = np.arange(np.prod(shape, dtype=int)).reshape(shape)
-        if self.of_channels and self.axes(x) == (1,):
-            width = x.shape[1] // settings.get("groups", x.shape[1])
+        if self.of_channels and self.counted in ("groups", "channels of a group"):
+            width = shape[0] // settings.get("groups", shape[0])
             return numbers // width if self.counted == "groups" else numbers % width
         return numbers
 
@@ -76,7 +80,7 @@ class Planted:
         """Which elements of an array of x's shape come before the threshold in the extent; no branch is in x."""
         if self.counted == "branches":
             return np.ones(x.shape, bool)
-        axes = self.axes(x)
+        axes = self.axes(x, settings)
         line = self.places(x, settings) < self.low
         rest = [axis for axis in range(x.ndim) if axis not in {a % x.ndim for a in axes}]
         return np.broadcast_to(np.expand_dims(line, tuple(rest)) if rest else line, x.shape)

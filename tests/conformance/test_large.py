@@ -18,8 +18,9 @@ from .runs import function, run
 Array = np.ndarray
 Call = Callable[..., Any]
 SOUND: Call = IMPLEMENTATIONS["layer_norm"]().implementation().call
-#: With more than this many values in a group, the functions below take their path for large calls.
-LARGE = 300
+#: With more values in a group than the first and no more than the second, the functions below take another path: one
+#: for all large calls, and one that ends before the longest of them.
+PATHS = {"large": (300, 1 << 31), "middle": (130, 4000)}
 
 
 def _length(x: Array, axes: tuple[int, ...]) -> int:
@@ -78,13 +79,15 @@ MISTAKES = {
 }
 
 
+@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_of_the_path_for_large_calls_is_caught(name: str) -> None:
-    """A function that is right up to 300 values, and wrong in one thing beyond, violates the requirement about it."""
+def test_a_mistake_of_another_path_is_caught(name: str, path: str) -> None:
+    """A function that is wrong in one thing, on calls of some size alone, violates the requirement about it."""
+    more, most = PATHS[path]
     wrong, requirement = MISTAKES[name]
 
     def call(x: Array, gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ...]) -> Any:
-        taken = wrong if _length(x, axes) > LARGE else SOUND
+        taken = wrong if more < _length(x, axes) <= most else SOUND
         return taken(x, gamma, beta, eps=eps, axes=axes)
 
     with np.errstate(all="ignore"):

@@ -23,6 +23,7 @@ from . import (
     residual_gradients,
     residual_values,
     two_paths,
+    wide,
 )
 
 #: The modules whose import enters the faults.
@@ -47,4 +48,5 @@ THEMES = (
     contract,
     mixed_dtypes,
     non_finite,
+    wide,
 )
