@@ -166,7 +166,7 @@ def _trailing(operator: str) -> list[Description]:
         d(6, nine[:6], *AXES, eps=_NONE, features=(6,), leading=(1, 2, 3, 1)),
         d(6, nine[:1], *AXES, eps=_NONE, features=(6,), leading=()),
         d(12, nine[:1], *AXES, eps=_NONE, features=(3, 4), leading=()),
-        d(10, nine[:6], *LAYOUTS, *AXES, eps=_NONE, features=(10,), leading=(2, 3)),
+        d(10, nine[:6], *LAYOUTS, *AXES, eps=_NONE, features=(10,), leading=(3, 2)),
         d(6, nine[:8], *LAYOUTS, *AXES, eps=_NONE, features=(2, 3), leading=(2, 4)),
         d(12, nine[:4], *DERIVATIVES, "LN-G11", eps=0.5, features=(3, 4), leading=(2, 2)),
     ]
