@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+import torch
 from torch import nn
 from torch.func import functional_call
 from torch.nn import functional
 
+from ...spec.errors import Unsupported
 from ..binding import Binding
 from ..known import KnownViolation
 from .batch_norm_cuda import INSTANCE_NORM_ON_CUDA
@@ -38,14 +40,43 @@ _INSTANCE_NORM = f"{SOURCE}aten/src/ATen/native/Normalization.cpp (instance_norm
 
 
 def _functional_group_norm(x, gamma, beta, *, groups, channel_axis, **eps):
-    y = functional.group_norm(x.movedim(channel_axis, 1), groups, gamma, beta, **eps)
-    return y.movedim(1, channel_axis)
+    moved = x.movedim(channel_axis, 1)
+    _decline_what_crashes(moved, gamma, beta)
+    return functional.group_norm(moved, groups, gamma, beta, **eps).movedim(1, channel_axis)
 
 
 def _module_group_norm(x, gamma, beta, *, groups, channel_axis, mode, **eps):
     module = _group_norm_of(groups, x.shape[channel_axis], gamma is not None, beta is not None, **eps)
     module.train(mode == "training")
-    return functional_call(module, lent(gamma, beta), (x.movedim(channel_axis, 1),)).movedim(1, channel_axis)
+    moved = x.movedim(channel_axis, 1)
+    _decline_what_crashes(moved, gamma, beta)
+    return functional_call(module, lent(gamma, beta), (moved,)).movedim(1, channel_axis)
+
+
+#: From so many positions on, another function takes the gradients, which looks whether dx is asked for.
+_MANY_POSITIONS = 2048
+
+
+def _decline_what_crashes(x: torch.Tensor, gamma: torch.Tensor | None, beta: torch.Tensor | None) -> None:
+    """
+    Raise Unsupported before a call whose gradients would end the process (PyTorch 2.13, CPU).
+
+    GroupNormBackwardKernelImplChannelsLastInternal writes dx without a look whether it is asked for: a frozen x whose
+    channels are last in memory has none.
+    """
+    frozen = not x.requires_grad and any(one is not None and one.requires_grad for one in (gamma, beta))
+    if not frozen or x.device.type != "cpu" or x.ndim not in _CHANNELS_LAST:
+        return
+    last = x.is_contiguous(memory_format=_CHANNELS_LAST[x.ndim]) and not x.is_contiguous()
+    if last and x[0, 0].numel() < _MANY_POSITIONS:
+        raise Unsupported(
+            "PyTorch ends the process in group_norm's gradient of gamma or beta alone where x has its channels last in"
+            f" memory ({SOURCE}aten/src/ATen/native/cpu/group_norm_kernel.cpp,"
+            " GroupNormBackwardKernelImplChannelsLastInternal)"
+        )
+
+
+_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 @lru_cache(maxsize=256)
