@@ -218,4 +218,5 @@ def size_deck(operator: str, profile: str) -> list[Description]:
     features = extents(operator)[0]
     plain = {"samples": None, "width": None, "rank": 2}
     descriptions += _tails(operator)
-    return descriptions + [attrs.evolve(sized(operator, features, 5), **plain, **one) for one in both]
+    descriptions += [attrs.evolve(sized(operator, features, 5), **plain, **one) for one in both]
+    return list(dict.fromkeys(descriptions))  # a tail may be one of the sizes

@@ -228,7 +228,7 @@ def test_a_sound_target_beside_it_is_judged_whole(hostile):
     assert tuple(r for r in both.results if r.target == "numpy") == alone.results
     own = {r.requirement: r for r in both.results if r.target == target}
     assert own.keys() == {r.requirement for r in alone.results}
-    assert own["LN-F1"].verdict is Verdict.ERROR and own["LN-F2"].verdict is Verdict.PASS
+    assert own["LN-F1"].verdict is Verdict.ERROR and own["LN-L1"].verdict is Verdict.PASS
 
 
 def test_a_target_that_always_ends_its_process(tmp_path, monkeypatch):
