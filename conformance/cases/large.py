@@ -11,6 +11,7 @@ its formula holds.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import attrs
 
@@ -60,7 +61,7 @@ _PARTS = {
     "mhc": (("fuse_sum",), ("fuse_weighted",)),
 }
 
-Fields = dict[str, object]
+Fields = dict[str, Any]
 
 
 def _shapes(operator: str, long: int, many: int, *, middle: bool) -> tuple[Fields, ...]:
