@@ -17,6 +17,11 @@ _FORWARD = f"{SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_cpu_tran
 # A strided weight ----------------------------------------------------------------------------------------
 
 
+def _channels_come_last(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether the channels are x's last axis, so that PyTorch, whose channels are axis 1, gets a channels_last view."""
+    return settings["channel_axis"] % inputs["x"].ndim == inputs["x"].ndim - 1
+
+
 def _one_place(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     """Whether x is (N, C), (N, C, 1), (N, C, 1, 1) ...: such a contiguous x also has the channels-last layout."""
     shape, axis = inputs["x"].shape, settings["channel_axis"]
@@ -169,6 +174,13 @@ def _off(failure: Failure, call: _Channels) -> Any:
 ON_CPU = (
     KnownViolation(notes=("gamma strided",), where="x of one place a channel", cases=_one_place, **_MISREAD),
     KnownViolation(notes=("gamma strided, x channels_last",), ranks=(4, 5), **_MISREAD),
+    KnownViolation(
+        notes=("gamma strided",),
+        ranks=(4, 5),
+        where="x whose channels come last",
+        cases=_channels_come_last,
+        **_MISREAD,
+    ),
     *(
         KnownViolation(
             requirement,
