@@ -85,18 +85,26 @@ class Caller:
         return y_of
 
     def named(self, returned: Any) -> dict[str, Any]:
-        """The target's results by name. Raises BadOutput unless each is a tensor."""
+        """The target's results by name. Raises BadOutput unless there is one tensor for each."""
         names = OPERATORS[self.binding.operator].outputs
-        operator = self.binding.operator
-        if len(names) == 1:
-            results: tuple[Any, ...] = (returned,)
-        elif not isinstance(returned, (tuple, list)):
-            got = "None" if returned is None else type(returned).__name__
-            raise BadOutput(f"{operator} returned {got} in place of ({', '.join(names)})")
-        elif len(returned) != len(names):
-            raise BadOutput(f"{operator} returned {len(returned)} values in place of ({', '.join(names)})")
-        else:
-            results = tuple(returned)
+        several = isinstance(returned, (tuple, list))
+        if several != (len(names) > 1) or (several and len(returned) != len(names)):
+            raise self._another_count(returned, names)
+        results = tuple(returned) if several else (returned,)
         for name, value in zip(names, results):
             self.bridge.check_tensor(value, name)
         return dict(zip(names, results))
+
+    def _another_count(self, returned: Any, names: Sequence[str]) -> BadOutput:
+        """The error for other results than one tensor for each name."""
+        wanted = names[0] if len(names) == 1 else f"({', '.join(names)})"
+        told = f"{self.binding.operator} returned {{}} in place of {wanted}"
+        if isinstance(returned, (tuple, list)):
+            kind = "list" if isinstance(returned, list) else "tuple"
+            got = f"a {kind} of one value" if len(returned) == 1 else f"{len(returned)} values"
+            return BadOutput(told.format(got), "count")
+        try:
+            self.bridge.check_tensor(returned, names[0])
+        except BadOutput:
+            return BadOutput(told.format("None" if returned is None else type(returned).__name__))
+        return BadOutput(told.format(f"{names[0]} alone"), "count")

@@ -12,9 +12,11 @@ from ..spec.errors import WrongEntry, choices
 from .dtypes import DTYPES
 
 #: The ways a violation can show. The call raised, or returned where it must raise. It returned something that is not a
-#: tensor, or a tensor of the wrong dtype or shape. A gradient is missing. A number is NaN, infinite, or finite and
-#: wrong.
-FAILURES: tuple[str, ...] = ("raises", "accepts", "type", "dtype", "shape", "missing", "nan", "infinite", "value")
+#: tensor, too many or too few tensors, or a tensor of the wrong dtype or shape. A gradient is missing. A number is NaN,
+#: infinite, or finite and wrong.
+FAILURES: tuple[str, ...] = (
+    "raises", "accepts", "type", "count", "dtype", "shape", "missing", "nan", "infinite", "value",
+)  # fmt: skip
 
 #: The modes of a call. The setting ``training`` decides; a call of an operator without it is a training call.
 MODES: tuple[str, ...] = ("training", "inference")
@@ -200,6 +202,7 @@ _WORDS: Mapping[str, str] = {
     "raises": "raises",
     "accepts": "returns where it must raise",
     "type": "returns no tensor",
+    "count": "returns too many or too few values",
     "dtype": "has another dtype",
     "shape": "has another shape",
     "missing": "is missing",

@@ -182,8 +182,8 @@ class BadOutput(Exception):
         super().__init__(message)
         #: The result, described in one line.
         self.message = message
-        #: "type" (no tensor of the framework, wrong arity), "dtype" (no float dtype of the four), "shape"
-        #: or "gradient" (a gradient that is missing).
+        #: "type" (no tensor of the framework), "count" (too many or too few values), "dtype" (no float dtype of the
+        #: four), "shape" or "gradient" (a gradient that is missing).
         self.kind = kind
 
     def __str__(self) -> str:

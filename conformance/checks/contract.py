@@ -41,8 +41,8 @@ def returns(subject: Subject, case: Case) -> Iterator[Finding]:
     except TargetRaised as raised:
         yield _violation(case, "y", f"raised {raised}", "raises")
     except BadOutput as bad:
-        if bad.kind == "type":
-            yield _violation(case, "y", str(bad), "type")
+        if bad.kind in ("type", "count"):
+            yield _violation(case, "y", str(bad), bad.kind)
         else:
             yield Finding(case, violated=False)
     else:

@@ -6,7 +6,13 @@ from ...spec.errors import BadOutput, TargetLost, TargetRaised, Unsupported
 from .table import BY_CALLER, Cell, Kind
 
 #: Words for a BadOutput in a cell, by its kind.
-_BAD = {"shape": "wrong shape", "dtype": "wrong dtype", "gradient": "no gradient", "type": "no tensor"}
+_BAD = {
+    "shape": "wrong shape",
+    "dtype": "wrong dtype",
+    "gradient": "no gradient",
+    "type": "no tensor",
+    "count": "wrong count",
+}
 
 
 class UnclearAnswer(Exception):

@@ -19,7 +19,7 @@ from ..judging.subject import Subject
 from .answers import Answer, Mark, Values
 
 #: Failures that are not about numbers. The same mistake gives the same words, shapes and dtypes included.
-_VERBATIM = ("shape", "dtype", "missing")
+_VERBATIM = ("count", "shape", "dtype", "missing")
 
 #: Tolerance on results of a call that should have been refused, in roundoffs of the largest value, for one mistake.
 _LOST = 8.0

@@ -162,7 +162,7 @@ class FiveAxesRefused(ManyAxesRefused):
 
 @fault("statistics-returned-too", ln="CM-T1", kind="argument")
 class StatisticsReturnedToo(Groups):
-    """Returns a statistic beside y."""
+    """Returns a second value beside y."""
 
     def after(self, stage: str, arrays: Handed, results: Handed) -> Handed:
         return (*results, np.zeros(1, self.data)) if stage == "call" else results

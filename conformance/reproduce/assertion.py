@@ -81,7 +81,7 @@ class _Looked:
         if not kinds:
             return None
         told = self.found.raised.type if self.found.raised is not None else kinds[0]
-        if self.found.failure not in ("raises", "type", "shape", "missing") or told != kinds[0]:
+        if self.found.failure not in ("raises", "type", "count", "shape", "missing") or told != kinds[0]:
             raise CannotWrite(f"its call raises {kinds[0]} in a script")
         step = self.steps[self.last]
         name = "dx" if self.found.output == "gradient" and "dx" in step.results else next(iter(step.results))
@@ -97,7 +97,7 @@ class _Looked:
 
     def form(self) -> Assertion | None:
         """A result of another type, shape or dtype, or none at all."""
-        if self.found.failure not in ("type", "shape", "dtype", "missing"):
+        if self.found.failure not in ("type", "count", "shape", "dtype", "missing"):
             return None
         step = self.steps[self.last]
         for name, variable in step.results.items():

@@ -182,10 +182,12 @@ class Describer:
                 told += _clauses([one for one in wrong if one.place is EVERYWHERE])
                 beyond = f": there {'; '.join(told)}" if told else ""
                 verb = "is" if len(names) == 1 else "are"
-                explains = self._on(self._large(found.right_up_to)) + self._violated("CM-S1")
+                shown = self._on(self._large(found.right_up_to))
+                own = [one for one in shown if not one.startswith("CM-")]
+                # A size is no mistake of a layout or of a later call, though the calls that show those are large too.
+                explains = tuple(dict.fromkeys((*own, *self._violated("CM-S1"), *shown)))
                 if not explains:
                     continue
-                explains = tuple(dict.fromkeys(explains))
                 return Pattern(f"{listed(names)} {verb} {found.words}{beyond}.", explains, found.begins)
         return None
 
@@ -378,7 +380,8 @@ def sentence_of(wrong: Sequence[Wrong], names: Sequence[str], outputs: Sequence[
     if follows:
         told.append("gradients are wrong too")
     elif right and not bad & set(outputs):
-        told.append(f"{listed(right)} {'is' if len(right) == 1 else 'are'} right")
+        always = " in all of them" if any(one.size for one in wrong) else ""
+        told.append(f"{listed(right)} {'is' if len(right) == 1 else 'are'} right{always}")
     elif right and "y" in bad and any(name not in outputs for name in right):
         told.append("the gradients are those of the right formula")
     return re.sub(r",(?=[;.])", "", f"{'; '.join(told)}.")

@@ -167,7 +167,11 @@ def _of_cases(operator: str) -> Iterator[Place]:
         "where the number of groups is odd", "where the number of groups is even", lambda f: f.count % 2 == 1
     )
     yield from _both_ways("where a group has one value", "where a group has several values", lambda f: f.n == 1)
-    yield from _both_ways("where the number of values in a group is odd", "where it is even", lambda f: f.n % 2 == 1)
+    yield from _both_ways(
+        "where the number of values in a group is odd",
+        "where the number of values in a group is even",
+        lambda facts: facts.n % 2 == 1,
+    )
     for block in (3, 4, 5, 7, 8, 10, 16, 32, 64):
         yield from _both_ways(
             f"where the number of values in a group is a multiple of {block}",

@@ -295,6 +295,9 @@ def _by(words: str, joined: str) -> Callable[[float], str]:
 def plain_relations(name: str) -> list[Relation]:
     """The relations that any result may have to the right one, the plainest first."""
     found = [
+        # These come first: a formula that is not finite in a place agrees there with any other that is not.
+        Relation(said("NaN"), lambda one: np.where(np.isinf(one.got), 0.0, np.nan)),
+        Relation(said("infinite"), lambda one: np.where(np.isnan(one.got), 0.0, np.inf)),
         Relation(said("zero"), nothing),
         Relation(_times, nothing, right, 1.0),
         Relation(_shifted, right, ones),

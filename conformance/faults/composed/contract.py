@@ -18,7 +18,7 @@ Results = tuple[Any, ...]
 
 @fault("weights-returned-too", mh="CM-T1", kind="argument")
 class WeightsReturnedToo(Mhc):
-    """Returns the weights beside y."""
+    """Returns a second value beside y where logits are given."""
 
     def after(self, stage: str, arrays: Results, results: Results) -> Results:
         if stage != "call" or arrays[2] is None:
