@@ -142,8 +142,8 @@ def test_two_cotangents_through_one_evaluation(layer_norm_inputs):
     [
         (lambda x, *a, **k: None, BadOutput, "y is None"),
         (lambda x, *a, **k: np.asarray(x), BadOutput, "y is ndarray, not a jax.Array"),
-        (lambda x, *a, **k: [x], BadOutput, "y is list"),
-        (lambda x, *a, **k: (x, x), BadOutput, "y is tuple"),
+        (lambda x, *a, **k: [x], BadOutput, "returned a list of one value"),
+        (lambda x, *a, **k: (x, x), BadOutput, "returned 2 values"),
         (lambda x, *a, **k: 1.0, BadOutput, "y is float"),
         (lambda x, *a, **k: x.astype(jnp.int32), BadOutput, "int32"),
         (lambda x, *a, **k: x @ x, TargetRaised, "TypeError"),
