@@ -18,7 +18,7 @@ from .call import Call, sampled
 from .cause import Mistake, mistakes
 from .judgement import Envelope, Judgement
 from .message import message
-from .options import Terms, wider
+from .options import JudgementOptions, wider_options
 
 #: pytest then shows the test's line that passed these arguments, not the line here that refuses them.
 __tracebackhide__ = True
@@ -40,12 +40,12 @@ class OutsideEnvelope(AssertionError):
         return self._text
 
 
-def judged(
+def judge_or_raise(
     operator: str,
     results: Mapping[str, Any],
     inputs: Mapping[str, Any],
     settings: Mapping[str, Any],
-    terms: Terms,
+    options: JudgementOptions,
     g: Any = None,
     *,
     unjudged: bool = False,
@@ -58,19 +58,19 @@ def judged(
     ``unjudged`` allows that.
     """
     given, settings, cotangent = _arguments(operator, inputs, settings, g)
-    got = {name: array(name, value) for name, value in results.items() if not _left_out(name, value, given)}
+    got = {name: array(name, value) for name, value in results.items() if not _is_left_out(name, value, given)}
     if not got:
         raise ValueError(f"there is nothing to judge: pass at least one of {', '.join(results)}")
-    got = {name: _fitting(name, value, given, terms) for name, value in got.items()}
+    got = {name: _checked_result(name, value, given, options) for name, value in got.items()}
     # y and its cotangent have the same dtype; the arithmetic calls it the result's.
     result = next((value for value in (got.get("y"), cotangent) if value is not None), given["x"])
     assert result is not None
-    call = Call(operator, given, settings, result.dtype, terms.accuracy)
-    found = _judgements(call, got, cotangent, terms)
+    call = Call(operator, given, settings, result.dtype, options.accuracy)
+    found = _judgements(call, got, cotangent, options)
     for name, judgement in found.items():
         if not judgement.holds:
             raise OutsideEnvelope(
-                judgement, partial(_explained, call, judgement, got[judgement.name], cotangent, terms)
+                judgement, partial(_error_message, call, judgement, got[judgement.name], cotangent, options)
             )
         if not judgement.judged and not unjudged:
             raise ValueError(
@@ -80,48 +80,52 @@ def judged(
     return found
 
 
-def _judgements(call: Call, got: dict[str, np.ndarray], g: np.ndarray | None, terms: Terms) -> dict[str, Judgement]:
+def _judgements(
+    call: Call, got: dict[str, np.ndarray], g: np.ndarray | None, options: JudgementOptions
+) -> dict[str, Judgement]:
     """Judge every result; those of x's shape come first."""
-    groups = sampled(call, terms.sample, terms.seed)
-    summed = next((name for name in got if name not in judging.OF_X), "")
+    groups = sampled(call, options.sample, options.seed)
+    summed = next((name for name in got if name not in judging.X_SHAPED), "")
     if summed and groups is not None and not call.layout.along_columns:
         raise ValueError(
             f"{summed} is a sum over all groups, which a sample of them does not tell: leave out sample or {summed}"
         )
-    return judging.judge(call, got, g, groups, terms)
+    return judging.judge(call, got, g, groups, options)
 
 
-def _explained(call: Call, judgement: Judgement, got: np.ndarray, g: np.ndarray | None, terms: Terms) -> str:
+def _error_message(
+    call: Call, judgement: Judgement, got: np.ndarray, g: np.ndarray | None, options: JudgementOptions
+) -> str:
     """The error message: with the mistake if it is known, else with the option that would have allowed the result."""
     causes: tuple[Mistake, ...] = ()
-    if judgement.name in judging.OF_X:
+    if judgement.name in judging.X_SHAPED:
         causes = mistakes(call, {judgement.name: got}, g, judgement.groups_outside)
-    return message(judgement, causes, "" if causes else _allowing(call, judgement.name, got, g, terms))
+    return message(judgement, causes, "" if causes else _allowing_option(call, judgement.name, got, g, options))
 
 
-def _allowing(call: Call, name: str, got: np.ndarray, g: np.ndarray | None, terms: Terms) -> str:
+def _allowing_option(call: Call, name: str, got: np.ndarray, g: np.ndarray | None, options: JudgementOptions) -> str:
     """The keyword, for a wider class of algorithms, with which the result would hold; "" where there is none."""
-    for option, value in wider(terms, narrow=call.arithmetic.narrow, centred=call.record.centred):
-        other = attrs.evolve(terms, **{option: value})
+    for option, value in wider_options(options, narrow=call.arithmetic.narrow, centred=call.record.centred):
+        other = attrs.evolve(options, **{option: value})
         again = attrs.evolve(call, accuracy=other.accuracy)
         if all(judgement.holds for judgement in _judgements(again, {name: got}, g, other).values()):
             return f'{option}="{value}"'
     return ""
 
 
-def enveloped(
+def checked_envelopes(
     operator: str,
     names: tuple[str, ...],
     inputs: Mapping[str, Any],
     settings: Mapping[str, Any],
-    terms: Terms,
+    options: JudgementOptions,
     g: Any = None,
 ) -> dict[str, Envelope]:
     """The exact values of results and their envelopes, by name."""
     given, settings, cotangent = _arguments(operator, inputs, settings, g)
     x = given["x"]
     assert x is not None
-    return judging.envelopes(Call(operator, given, settings, x.dtype, terms.accuracy), names, cotangent, terms)
+    return judging.envelopes(Call(operator, given, settings, x.dtype, options.accuracy), names, cotangent, options)
 
 
 def _arguments(
@@ -157,28 +161,30 @@ def _arguments(
     return given, settings, cotangent
 
 
-def _source(name: str) -> str:
+def _input_of(name: str) -> str:
     """The input that corresponds to a result: x to y and dx, gamma to dgamma, running_mean to new_running_mean."""
     return "x" if name == "y" else name.removeprefix("new_") if name.startswith("new_") else name[1:]
 
 
-def _left_out(name: str, value: Any, given: Mapping[str, np.ndarray | None]) -> bool:
+def _is_left_out(name: str, value: Any, given: Mapping[str, np.ndarray | None]) -> bool:
     """Whether a result is not to be judged. AssertionError for a None where the function must return an array."""
-    if value is None and name in ("y", "dx", "dgamma", "dbeta") and given.get(_source(name)) is not None:
+    if value is None and name in ("y", "dx", "dgamma", "dbeta") and given.get(_input_of(name)) is not None:
         raise AssertionError(
-            f"{name} is None, and {_source(name)} is given: the function has not returned it. Pass ... in its place"
+            f"{name} is None, and {_input_of(name)} is given: the function has not returned it. Pass ... in its place"
             " if it is not to be judged"
         )
     return value is None or value is ...
 
 
-def _fitting(name: str, got: np.ndarray, given: Mapping[str, np.ndarray | None], terms: Terms) -> np.ndarray:
+def _checked_result(
+    name: str, got: np.ndarray, given: Mapping[str, np.ndarray | None], options: JudgementOptions
+) -> np.ndarray:
     """
     A result with the shape and dtype of its input; y may have another dtype where parameters are wider than x.
 
     AssertionError for another shape, and for another dtype unless ``check_dtype`` is off.
     """
-    source = _source(name)
+    source = _input_of(name)
     owner = given.get(source)
     if owner is None and source == "beta":
         owner = given["gamma"]
@@ -194,7 +200,7 @@ def _fitting(name: str, got: np.ndarray, given: Mapping[str, np.ndarray | None],
     if name == "y" and wider and any(one is not None and one.dtype == got.dtype for one in given.values()):
         # If all its values are numbers of x's dtype, it was rounded to that dtype before.
         return own if np.array_equal(own.astype(got.dtype), got, equal_nan=True) else got
-    if terms.check_dtype:
+    if options.check_dtype:
         raise AssertionError(
             f"{name} is {got.dtype} in place of {owner.dtype}: pass it as the function returned it, or"
             f" check_dtype=False, which judges it rounded to {owner.dtype}"

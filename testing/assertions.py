@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .asserting import judged
+from .asserting import judge_or_raise
 from .judgement import Judgement
-from .options import Terms
+from .options import JudgementOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -40,10 +40,10 @@ def assert_layer_norm(
     **options: Unpack[CentredOptions],
 ) -> Judgement:  # fmt: skip
     """Assert that y is LayerNorm over the trailing axes ``axes`` of x; gamma and beta have the shape of these axes."""
-    terms = Terms(storage=storage, **options)
-    return judged("layer_norm", {"y": y}, {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "axes": axes}, terms)[
-        "y"
-    ]
+    chosen = JudgementOptions(storage=storage, **options)
+    return judge_or_raise(
+        "layer_norm", {"y": y}, {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "axes": axes}, chosen
+    )["y"]
 
 
 def assert_layer_norm_grads(
@@ -56,7 +56,9 @@ def assert_layer_norm_grads(
     LayerNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes.
     """
     results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
-    return judged("layer_norm", results, inputs, {"eps": eps, "axes": axes}, Terms(storage=storage, **options), g)
+    return judge_or_raise(
+        "layer_norm", results, inputs, {"eps": eps, "axes": axes}, JudgementOptions(storage=storage, **options), g
+    )
 
 
 def assert_rms_norm(
@@ -64,8 +66,8 @@ def assert_rms_norm(
     storage: str = "H0", cast: str = "last", **options: Unpack[Options],
 ) -> Judgement:  # fmt: skip
     """Assert that y is RMSNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes."""
-    terms = Terms(storage=storage, cast=cast, **options)
-    return judged("rms_norm", {"y": y}, {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}, terms)["y"]
+    chosen = JudgementOptions(storage=storage, cast=cast, **options)
+    return judge_or_raise("rms_norm", {"y": y}, {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}, chosen)["y"]
 
 
 def assert_rms_norm_grads(
@@ -78,8 +80,13 @@ def assert_rms_norm_grads(
     RMSNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes.
     """
     results, inputs = {"dx": dx, "dgamma": dgamma}, {"x": x, "gamma": gamma}
-    return judged(
-        "rms_norm", results, inputs, {"eps": eps, "axes": axes}, Terms(storage=storage, cast=cast, **options), g
+    return judge_or_raise(
+        "rms_norm",
+        results,
+        inputs,
+        {"eps": eps, "axes": axes},
+        JudgementOptions(storage=storage, cast=cast, **options),
+        g,
     )
 
 
@@ -88,13 +95,13 @@ def assert_group_norm(
     storage: str = "H0", **options: Unpack[CentredOptions],
 ) -> Judgement:  # fmt: skip
     """Assert that y is GroupNorm over ``groups`` groups of channels; samples lie along axis 0."""
-    terms = Terms(storage=storage, **options)
-    return judged(
+    chosen = JudgementOptions(storage=storage, **options)
+    return judge_or_raise(
         "group_norm",
         {"y": y},
         {"x": x, "gamma": gamma, "beta": beta},
         {"eps": eps, "groups": groups, "channel_axis": channel_axis},
-        terms,
+        chosen,
     )["y"]
 
 
@@ -108,12 +115,12 @@ def assert_group_norm_grads(
     GroupNorm over ``groups`` groups of channels; samples lie along axis 0, gamma has shape (channels,).
     """
     results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
-    return judged(
+    return judge_or_raise(
         "group_norm",
         results,
         inputs,
         {"eps": eps, "groups": groups, "channel_axis": channel_axis},
-        Terms(storage=storage, **options),
+        JudgementOptions(storage=storage, **options),
         g,
     )
 
@@ -123,13 +130,13 @@ def assert_instance_norm(
     storage: str = "H0", **options: Unpack[CentredOptions],
 ) -> Judgement:  # fmt: skip
     """Assert that y is InstanceNorm over each channel of each sample; samples lie along axis 0."""
-    terms = Terms(storage=storage, **options)
-    return judged(
+    chosen = JudgementOptions(storage=storage, **options)
+    return judge_or_raise(
         "instance_norm",
         {"y": y},
         {"x": x, "gamma": gamma, "beta": beta},
         {"eps": eps, "channel_axis": channel_axis},
-        terms,
+        chosen,
     )["y"]
 
 
@@ -143,12 +150,12 @@ def assert_instance_norm_grads(
     InstanceNorm over each channel of each sample; samples lie along axis 0, gamma has shape (channels,).
     """
     results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
-    return judged(
+    return judge_or_raise(
         "instance_norm",
         results,
         inputs,
         {"eps": eps, "channel_axis": channel_axis},
-        Terms(storage=storage, **options),
+        JudgementOptions(storage=storage, **options),
         g,
     )
 
@@ -169,8 +176,8 @@ def assert_batch_norm(
     results = {"y": y, "new_running_mean": new_running_mean, "new_running_var": new_running_var}
     inputs = {"x": x, "gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": momentum, "training": training, "channel_axis": channel_axis}
-    terms = Terms(running_variance=running_variance, storage=storage, **options)
-    return judged("batch_norm", results, inputs, settings, terms)
+    chosen = JudgementOptions(running_variance=running_variance, storage=storage, **options)
+    return judge_or_raise("batch_norm", results, inputs, settings, chosen)
 
 
 def assert_batch_norm_grads(
@@ -186,4 +193,4 @@ def assert_batch_norm_grads(
     results = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}
     inputs = {"x": x, "gamma": gamma, "beta": None, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": 0.0, "training": training, "channel_axis": channel_axis}
-    return judged("batch_norm", results, inputs, settings, Terms(storage=storage, **options), g)
+    return judge_or_raise("batch_norm", results, inputs, settings, JudgementOptions(storage=storage, **options), g)

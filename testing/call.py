@@ -18,10 +18,10 @@ from ..spec.layout import Layout
 from ..spec.operators import OPERATORS, Groups, Operator
 
 #: The settings that determine which values form a group.
-_PLACES = ("axes", "channel_axis", "groups")
+_GROUPING_SETTINGS = ("axes", "channel_axis", "groups")
 
 #: Values in a block: its float64 intermediates take a few MiB; smaller blocks are slower.
-_BLOCK = 1 << 17
+_BLOCK_VALUES = 1 << 17
 
 # Until an array of more than 128 KiB has been freed, glibc's malloc returns each such array to the system and requests
 # the next one page by page. Afterwards it keeps freed memory, up to twice that size: enough for a block's arrays.
@@ -37,7 +37,7 @@ class Call:
     inputs: Mapping[str, np.ndarray | None]
     settings: Mapping[str, Any]
     #: The dtype of y, and of its cotangent.
-    result: np.dtype[Any]
+    result_dtype: np.dtype[Any]
     #: The algorithms that the envelope allows for.
     accuracy: AccuracyClass
 
@@ -56,7 +56,7 @@ class Call:
     @cached_property
     def layout(self) -> Layout:
         """How the groups lie in x."""
-        said = tuple((name, self.settings[name]) for name in _PLACES if name in self.settings)
+        said = tuple((name, self.settings[name]) for name in _GROUPING_SETTINGS if name in self.settings)
         return _layout(self.operator, self.x.shape, said)
 
     @cached_property
@@ -64,15 +64,17 @@ class Call:
         """The numbers that the envelope depends on."""
         data = self.x.dtype
         others = (value.dtype for name, value in self.inputs.items() if name != "x" and value is not None)
-        return _arithmetic(data, next((dtype for dtype in others if dtype != data), data), self.accuracy, self.result)
+        return _arithmetic(
+            data, next((dtype for dtype in others if dtype != data), data), self.accuracy, self.result_dtype
+        )
 
     @property
-    def constant(self) -> bool:
+    def statistics_given(self) -> bool:
         """Whether mean and variance are given as constants."""
         return self.record.has_modes and not self.settings["training"]
 
     @property
-    def wide(self) -> bool:
+    def has_float64(self) -> bool:
         """Whether any of the data is float64, so that plain float64 values are not exact enough for its envelope."""
         return any(value is not None and value.dtype == np.float64 for value in self.inputs.values())
 
@@ -84,7 +86,7 @@ class Call:
         """
         layout = self.layout
         together = 1 if groups is not None or layout.along_columns else layout.blocks
-        step = max(1, _BLOCK // max(layout.size * together, 1)) * together
+        step = max(1, _BLOCK_VALUES // max(layout.size * together, 1)) * together
         chosen = np.arange(layout.count) if groups is None else groups
         for start in range(0, len(chosen), step):
             yield chosen[start : start + step]
@@ -143,8 +145,8 @@ class Call:
             self.rows(self.x, groups).astype(np.float64),
             self.settings["eps"],
             self.arithmetic,
-            given_mean=self.statistic("running_mean", groups) if self.constant else None,
-            given_variance=self.statistic("running_var", groups) if self.constant else None,
+            given_mean=self.statistic("running_mean", groups) if self.statistics_given else None,
+            given_variance=self.statistic("running_var", groups) if self.statistics_given else None,
             centred=self.record.centred,
         )
         gamma, beta = self.parameter_rows("gamma", groups, 1.0), self.parameter_rows("beta", groups, 0.0)
@@ -152,7 +154,7 @@ class Call:
         forward = RowEnvelope(rows, gamma, beta, beside)
         return OperatorEnvelope(forward, DerivativeEnvelope(forward), matrix)
 
-    def place(self, group: int, position: int) -> tuple[int, ...]:
+    def index_of(self, group: int, position: int) -> tuple[int, ...]:
         """The index in x, and in y, of a value of a group."""
         layout = self.layout
         order = self._order

@@ -13,20 +13,20 @@ from ..reference.formats import format_of
 from ..spec.operators import Groups
 from .call import Call
 from .judging import envelopes
-from .options import Terms
+from .options import JudgementOptions
 
 #: Up to this many values of x, every known mistake runs on all groups; on larger data it runs on a few groups with
 #: about this many values. A hundred such calls take a second, and only a failure has to wait for it.
-_WHOLE = 1 << 15
+_ALL_GROUPS_LIMIT = 1 << 15
 
 #: On larger data mistakes run on this many groups that have values outside, and on as many others.
-_SHOWING = 4
+_GROUPS_OF_EACH_KIND = 4
 
 #: If more mistakes than this return the same on the data, the data does not tell which one was made.
-_ALTERNATIVES = 3
+_MOST_CAUSES = 3
 
 #: Kinds of faults that begin at a size that their author chose: a target's own mistake begins at another.
-_NAMELESS = ("size",)
+_KINDS_LEFT_OUT = ("size",)
 
 
 @attrs.frozen
@@ -50,13 +50,13 @@ def mistakes(
     # Imported here because it builds every fault; that takes a quarter of a second, which only failures need.
     from ..conformance.faults import registered
 
-    fewer = _Fewer.of(call, groups)
-    some, cotangent = fewer.smaller(), None if g is None else fewer.taken(g)
-    if some.x.size > 8 * _WHOLE:
+    subset = _Subset.of(call, groups)
+    some, cotangent = subset.subset_call(), None if g is None else subset.take(g)
+    if some.x.size > 8 * _ALL_GROUPS_LIMIT:
         return ()
     asked = {}
     for name, value in results.items():
-        got, found = fewer.taken(value), envelopes(some, (name,), cotangent, Terms())[name]
+        got, found = subset.take(value), envelopes(some, (name,), cotangent, JudgementOptions())[name]
         unit = format_of(got.dtype).unit_roundoff
         asked[name] = Values(got.astype(np.float64), found.exact, found.bound, unit)
     if not any(values.off() >= TELLING for values in asked.values()):
@@ -64,11 +64,11 @@ def mistakes(
     dtype = some.x.dtype.name
     found = []
     for fault in registered():
-        if fault.operator == call.operator and fault.kind not in _NAMELESS and dtype in fault.dtypes:
+        if fault.operator == call.operator and fault.kind not in _KINDS_LEFT_OUT and dtype in fault.dtypes:
             answers = dict(_answers(fault.build(), some, cotangent))
             if asked.keys() <= answers.keys() and all(_alike(asked[name], answers[name]) for name in asked):
                 found.append(Mistake(fault.name, fault.summary, fault.requirement))
-    return tuple(found) if len(found) <= _ALTERNATIVES else ()
+    return tuple(found) if len(found) <= _MOST_CAUSES else ()
 
 
 def _alike(asked: Values, answer: np.ndarray) -> bool:
@@ -90,43 +90,43 @@ def _answers(implementation: Implementation, call: Call, g: np.ndarray | None) -
 
 
 @attrs.frozen(eq=False)
-class _Fewer:
+class _Subset:
     """Some groups of a call, as a call of its own: some that have values outside and some others."""
 
     call: Call
     #: The indices kept along an axis, None for all. Where ``flat``, the axes in front are merged into one.
-    places: np.ndarray | None
+    indices: np.ndarray | None
     axis: int
     flat: bool
 
     @classmethod
-    def of(cls, call: Call, groups: np.ndarray) -> _Fewer:
+    def of(cls, call: Call, groups: np.ndarray) -> _Subset:
         layout = call.layout
-        if call.x.size <= _WHOLE:
+        if call.x.size <= _ALL_GROUPS_LIMIT:
             return cls(call, None, 0, flat=False)
-        spread = np.linspace(0, layout.count - 1, _SHOWING).astype(int)
-        chosen = np.unique(np.concatenate([groups[:_SHOWING], spread]))
+        spread = np.linspace(0, layout.count - 1, _GROUPS_OF_EACH_KIND).astype(int)
+        chosen = np.unique(np.concatenate([groups[:_GROUPS_OF_EACH_KIND], spread]))
         if call.record.groups is Groups.TRAILING:
             return cls(call, chosen, 0, flat=True)
         if layout.along_columns:
             return cls(call, chosen, layout.parameter[0], flat=False)
         return cls(call, np.unique(chosen // layout.blocks), 0, flat=False)
 
-    def taken(self, values: np.ndarray) -> np.ndarray:
+    def take(self, values: np.ndarray) -> np.ndarray:
         """Those groups, taken from an array of x's shape."""
-        if self.places is None:
+        if self.indices is None:
             return values
         if self.flat:
             values = values.reshape(-1, *self.call.layout.parameter_shape)
-        return np.ascontiguousarray(values.take(self.places, axis=self.axis))
+        return np.ascontiguousarray(values.take(self.indices, axis=self.axis))
 
-    def smaller(self) -> Call:
+    def subset_call(self) -> Call:
         """The call of those groups; unused running statistics become those of a fresh layer."""
-        call, places = self.call, self.places
+        call, indices = self.call, self.indices
         inputs = {name: value for name, value in call.inputs.items() if name != "x"}
-        if places is not None and call.layout.along_columns:
-            inputs = {name: None if value is None else value[places] for name, value in inputs.items()}
-        x = self.taken(call.x)
+        if indices is not None and call.layout.along_columns:
+            inputs = {name: None if value is None else value[indices] for name, value in inputs.items()}
+        x = self.take(call.x)
         for name, filled in (("running_mean", np.zeros), ("running_var", np.ones)):
             if name in inputs and inputs[name] is None:
                 inputs[name] = filled(x.shape[call.layout.parameter[0]], x.dtype)

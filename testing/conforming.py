@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 #: The options of each decorated object, by id. The object itself is kept too, so that no other gets its id. The
 #: options are no attribute of the object: with one, a function would differ from what another process imports by name.
-_said: dict[int, tuple[object, Mapping[str, Any]]] = {}
+_options: dict[int, tuple[object, Mapping[str, Any]]] = {}
 
 
 def conforms(op: str, **options: Any) -> Callable[[T], T]:
@@ -26,22 +26,22 @@ def conforms(op: str, **options: Any) -> Callable[[T], T]:
     """
 
     def mark(target: T) -> T:
-        _said[id(target)] = (target, {"op": op, **options})
+        _options[id(target)] = (target, {"op": op, **options})
         return target
 
     return mark
 
 
-def said_of(target: object) -> Mapping[str, Any] | None:
+def options_of(target: object) -> Mapping[str, Any] | None:
     """The options of a decorated object, or of the function in a fixture; None if it is not decorated."""
-    for one in _layers(target):
-        held, options = _said.get(id(one), (None, None))
+    for one in _with_wrapped(target):
+        held, options = _options.get(id(one), (None, None))
         if options is not None and held is one:
             return options
     return None
 
 
-def _layers(target: object) -> Iterator[object]:
+def _with_wrapped(target: object) -> Iterator[object]:
     """An object, and what it wraps: a fixture wraps its function."""
     seen = 0
     while target is not None and seen < 8:

@@ -16,13 +16,13 @@ _ADDED = 1 + 2.0**-50
 
 
 def decided_ratios(
-    got: np.ndarray, value: Array, error: Array | None, bound: Array, exactly: Callable[[np.ndarray], DD]
+    got: np.ndarray, value: Array, error: Array | None, bound: Array, exact_at: Callable[[np.ndarray], DD]
 ) -> Array:
     """
     Return |got - exact| / bound of every element, -1 where it is not judged; ``value`` is off by up to ``error``.
 
-    Rows whose verdict stays open because of ``error`` are judged by ``exactly(rows)``; ``value`` then holds their exact
-    values. ``error`` None: the bound covers it.
+    Rows whose verdict stays open because of ``error`` are judged by ``exact_at(rows)``; ``value`` then holds their
+    exact values. ``error`` None: the bound covers it.
     """
     far = np.abs(got.astype(np.float64) - value)
     inside = (far if error is None else (far + error) * _ADDED) <= bound
@@ -33,7 +33,7 @@ def decided_ratios(
         open_ = ~(inside | _outside(got, value, far, error, bound)) & np.isfinite(bound)
         rows = np.flatnonzero(open_.reshape(len(open_), -1).any(axis=1))
         if rows.size:
-            exact = exactly(rows)
+            exact = exact_at(rows)
             value[rows], ratio[rows] = exact.hi, ratios(got[rows], exact, bound[rows])
     return ratio
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .asserting import enveloped
+from .asserting import checked_envelopes
 from .judgement import Envelope
-from .options import Terms
+from .options import JudgementOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -25,10 +25,10 @@ def envelope_layer_norm(
     **options: Unpack[CentredEnvelopeOptions],
 ) -> Envelope:  # fmt: skip
     """The exact y and its envelope: LayerNorm over the trailing axes ``axes`` of x."""
-    terms = Terms(storage=storage, **options)
-    return enveloped("layer_norm", ("y",), {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "axes": axes}, terms)[
-        "y"
-    ]
+    chosen = JudgementOptions(storage=storage, **options)
+    return checked_envelopes(
+        "layer_norm", ("y",), {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "axes": axes}, chosen
+    )["y"]
 
 
 def envelope_layer_norm_grads(
@@ -37,12 +37,12 @@ def envelope_layer_norm_grads(
 ) -> dict[str, Envelope]:  # fmt: skip
     """The exact "dx", "dgamma" and "dbeta" for the cotangent g of y, and their envelopes."""
     inputs = {"x": x, "gamma": gamma, "beta": None}
-    return enveloped(
+    return checked_envelopes(
         "layer_norm",
         ("dx", "dgamma", "dbeta"),
         inputs,
         {"eps": eps, "axes": axes},
-        Terms(storage=storage, **options),
+        JudgementOptions(storage=storage, **options),
         g,
     )
 
@@ -52,8 +52,8 @@ def envelope_rms_norm(
     storage: str = "H0", cast: str = "last", **options: Unpack[EnvelopeOptions],
 ) -> Envelope:  # fmt: skip
     """The exact y and its envelope: RMSNorm over the trailing axes ``axes`` of x."""
-    terms = Terms(storage=storage, cast=cast, **options)
-    return enveloped("rms_norm", ("y",), {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}, terms)["y"]
+    chosen = JudgementOptions(storage=storage, cast=cast, **options)
+    return checked_envelopes("rms_norm", ("y",), {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}, chosen)["y"]
 
 
 def envelope_rms_norm_grads(
@@ -62,12 +62,12 @@ def envelope_rms_norm_grads(
 ) -> dict[str, Envelope]:  # fmt: skip
     """The exact "dx" and "dgamma" for the cotangent g of y, and their envelopes."""
     inputs = {"x": x, "gamma": gamma}
-    return enveloped(
+    return checked_envelopes(
         "rms_norm",
         ("dx", "dgamma"),
         inputs,
         {"eps": eps, "axes": axes},
-        Terms(storage=storage, cast=cast, **options),
+        JudgementOptions(storage=storage, cast=cast, **options),
         g,
     )
 
@@ -77,13 +77,13 @@ def envelope_group_norm(
     **options: Unpack[CentredEnvelopeOptions],
 ) -> Envelope:  # fmt: skip
     """The exact y and its envelope: GroupNorm over ``groups`` groups of channels; samples lie along axis 0."""
-    terms = Terms(storage=storage, **options)
-    return enveloped(
+    chosen = JudgementOptions(storage=storage, **options)
+    return checked_envelopes(
         "group_norm",
         ("y",),
         {"x": x, "gamma": gamma, "beta": beta},
         {"eps": eps, "groups": groups, "channel_axis": channel_axis},
-        terms,
+        chosen,
     )["y"]
 
 
@@ -93,12 +93,12 @@ def envelope_group_norm_grads(
 ) -> dict[str, Envelope]:  # fmt: skip
     """The exact "dx", "dgamma" and "dbeta" for the cotangent g of y, and their envelopes."""
     inputs = {"x": x, "gamma": gamma, "beta": None}
-    return enveloped(
+    return checked_envelopes(
         "group_norm",
         ("dx", "dgamma", "dbeta"),
         inputs,
         {"eps": eps, "groups": groups, "channel_axis": channel_axis},
-        Terms(storage=storage, **options),
+        JudgementOptions(storage=storage, **options),
         g,
     )
 
@@ -108,13 +108,13 @@ def envelope_instance_norm(
     **options: Unpack[CentredEnvelopeOptions],
 ) -> Envelope:  # fmt: skip
     """The exact y and its envelope: InstanceNorm over each channel of each sample; samples lie along axis 0."""
-    terms = Terms(storage=storage, **options)
-    return enveloped(
+    chosen = JudgementOptions(storage=storage, **options)
+    return checked_envelopes(
         "instance_norm",
         ("y",),
         {"x": x, "gamma": gamma, "beta": beta},
         {"eps": eps, "channel_axis": channel_axis},
-        terms,
+        chosen,
     )["y"]
 
 
@@ -124,12 +124,12 @@ def envelope_instance_norm_grads(
 ) -> dict[str, Envelope]:  # fmt: skip
     """The exact "dx", "dgamma" and "dbeta" for the cotangent g of y, and their envelopes."""
     inputs = {"x": x, "gamma": gamma, "beta": None}
-    return enveloped(
+    return checked_envelopes(
         "instance_norm",
         ("dx", "dgamma", "dbeta"),
         inputs,
         {"eps": eps, "channel_axis": channel_axis},
-        Terms(storage=storage, **options),
+        JudgementOptions(storage=storage, **options),
         g,
     )
 
@@ -142,9 +142,9 @@ def envelope_batch_norm(
     """The exact "y" and its envelope, and those of "new_running_mean" and "new_running_var" if statistics are given."""
     inputs = {"x": x, "gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": momentum, "training": training, "channel_axis": channel_axis}
-    terms = Terms(running_variance=running_variance, storage=storage, **options)
+    chosen = JudgementOptions(running_variance=running_variance, storage=storage, **options)
     names = ("y",) if running_mean is None or running_var is None else ("y", "new_running_mean", "new_running_var")
-    return enveloped("batch_norm", names, inputs, settings, terms)
+    return checked_envelopes("batch_norm", names, inputs, settings, chosen)
 
 
 def envelope_batch_norm_grads(
@@ -155,4 +155,6 @@ def envelope_batch_norm_grads(
     """The exact "dx", "dgamma" and "dbeta" for the cotangent g of y, and their envelopes."""
     inputs = {"x": x, "gamma": gamma, "beta": None, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": 0.0, "training": training, "channel_axis": channel_axis}
-    return enveloped("batch_norm", ("dx", "dgamma", "dbeta"), inputs, settings, Terms(storage=storage, **options), g)
+    return checked_envelopes(
+        "batch_norm", ("dx", "dgamma", "dbeta"), inputs, settings, JudgementOptions(storage=storage, **options), g
+    )

@@ -44,13 +44,13 @@ class CentredOptions(CentredEnvelopeOptions, Options, total=False):
     """The options of an assertion for an operator that subtracts the mean."""
 
 
-def _count(_terms: object, _field: object, value: int | None) -> None:
+def _check_sample(_options: object, _field: object, value: int | None) -> None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
         raise ValueError(f"sample is {value!r}: pass the number of groups to look at, or None for all")
 
 
 @attrs.frozen(kw_only=True)
-class Terms:
+class JudgementOptions:
     """The options of a judgement: its class of algorithms, its checks and its sample; the fields are the keywords."""
 
     variance_algorithm: str = "centred"
@@ -60,7 +60,7 @@ class Terms:
     subnormals: str = "kept"
     running_variance: str = attrs.field(default="biased", validator=attrs.validators.in_(("biased", "bessel")))
     check_dtype: bool = True
-    sample: int | None = attrs.field(default=None, validator=_count)
+    sample: int | None = attrs.field(default=None, validator=_check_sample)
     seed: int = 0
 
     @property
@@ -72,14 +72,14 @@ class Terms:
         )  # fmt: skip
 
 
-def wider(terms: Terms, *, narrow: bool, centred: bool) -> Iterator[tuple[str, str]]:
+def wider_options(options: JudgementOptions, *, narrow: bool, centred: bool) -> Iterator[tuple[str, str]]:
     """Other values of single fields that allow for more, the most common first."""
     storages = ("H0", "H1", "H2", "native")
     if narrow:
-        yield from (("storage", value) for value in storages[storages.index(terms.storage) + 1 :])
-        if not centred and terms.cast == "last":
+        yield from (("storage", value) for value in storages[storages.index(options.storage) + 1 :])
+        if not centred and options.cast == "last":
             yield "cast", "before-gain"
-    if centred and terms.variance_algorithm == "centred":
+    if centred and options.variance_algorithm == "centred":
         yield "variance_algorithm", "one-pass"
-    if terms.subnormals == "kept":
+    if options.subnormals == "kept":
         yield "subnormals", "flushed"

@@ -18,9 +18,9 @@ from ..conformance.cases.regimes import GENERATED
 from ..conformance.requests.request import checked_dtypes
 from ..spec.errors import NormspecError, UnknownOperator
 from ..spec.operators import COMPOSED, OPERATORS
-from .asserting import judged
+from .asserting import judge_or_raise
 from .judgement import Judgement
-from .options import Terms
+from .options import JudgementOptions
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -38,7 +38,7 @@ class Drawn:
     """One case: the arguments for a function, and the judge of its results."""
 
     _case: Case
-    _terms: Terms
+    _options: JudgementOptions
     dtype: str
 
     @property
@@ -70,13 +70,13 @@ class Drawn:
         """
         __tracebackhide__ = True
         results = {"y": y, "new_running_mean": new_running_mean, "new_running_var": new_running_var}
-        return judged(self.op, results, self.inputs, self.settings, self._terms, unjudged=True)
+        return judge_or_raise(self.op, results, self.inputs, self.settings, self._options, unjudged=True)
 
     def judge_gradients(self, dx: Any = ..., dgamma: Any = ..., dbeta: Any = ...) -> dict[str, Judgement]:
         """Judge the given gradients of sum(y g) in the same way; None fails where its parameter is given."""
         __tracebackhide__ = True
         results = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}
-        return judged(self.op, results, self.inputs, self.settings, self._terms, self.g, unjudged=True)
+        return judge_or_raise(self.op, results, self.inputs, self.settings, self._options, self.g, unjudged=True)
 
     def __repr__(self) -> str:
         """The arguments, and the kinds of groups they were drawn from."""
@@ -98,12 +98,12 @@ def _shown(value: np.ndarray | None) -> str:
     return "None" if value is None else str(value.astype(np.float64).tolist()) if value.size <= 16 else str(value.shape)
 
 
-def cases(op: str, *, dtypes: Iterable[str] | None = None, longest: int = 100, **terms: Any) -> SearchStrategy[Drawn]:
+def cases(op: str, *, dtypes: Iterable[str] | None = None, longest: int = 100, **options: Any) -> SearchStrategy[Drawn]:
     """
     Cases of an operator without parts: every kind of group and of parameter that normspec draws.
 
     ``dtypes``: some of "float16", "bfloat16", "float32", "float64"; all by default. ``longest``: the most values in a
-    group. ``terms``: options of the judgement, as for the assertions: ``storage="H2"``, ``variance_algorithm`` and so
+    group. ``options``: options of the judgement, as for the assertions: ``storage="H2"``, ``variance_algorithm`` and so
     on. A case that fails shrinks to one group of few values.
 
     Raises NoHypothesis, and a NormspecError for an unknown operator or dtype.
@@ -119,7 +119,7 @@ def cases(op: str, *, dtypes: Iterable[str] | None = None, longest: int = 100, *
     lengths = [n for n in LENGTHS if n <= longest]
     if not lengths:
         raise ValueError(f"longest is {longest!r}: pass at least 1")
-    held = Terms(**terms)
+    chosen_options = JudgementOptions(**options)
 
     @strategies.composite
     def drawn(draw: Any) -> Drawn:
@@ -137,6 +137,6 @@ def cases(op: str, *, dtypes: Iterable[str] | None = None, longest: int = 100, *
             momentum=draw(strategies.sampled_from(MOMENTA)) if record.has_modes else MOMENTA[0],
         )
         dtype = draw(strategies.sampled_from(chosen))
-        return Drawn(build(description, dtype), held, dtype)
+        return Drawn(build(description, dtype), chosen_options, dtype)
 
     return drawn()

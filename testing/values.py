@@ -52,14 +52,14 @@ class Block:
             inside = whole.in_range(gradient=True, gain=True, g=self.cotangent)
         return np.where(inside & (found < largest / 4), found, np.inf)
 
-    def nearly(self, name: str) -> tuple[Array, Array | None]:
+    def approximate(self, name: str) -> tuple[Array, Array | None]:
         """The float64 values, and a bound on their distance from the exact ones; None where the envelope covers it."""
-        if not self.call.wide:
+        if not self.call.has_float64:
             values = Float64Values(self.envelope)
             return (values.y() if name == "y" else values.dx(self.cotangent)).hi, None
         return self.certified.y() if name == "y" else self.certified.dx(self.cotangent)
 
-    def exactly(self, name: str, which: np.ndarray) -> DD:
+    def exact_rows(self, name: str, which: np.ndarray) -> DD:
         """The double-double values of some of the rows."""
         forward = self.envelope.forward
         x, gamma, beta = (_some(values, which) for values in (forward.rows.x, forward.gamma, forward.beta))
@@ -82,7 +82,7 @@ class Block:
         normalise = mathematics.normalise if rows.centred else mathematics.normalise_by_mean_square
         return normalise(x, rows.eps)
 
-    def shows(self) -> np.ndarray:
+    def cannot_be_finite(self) -> np.ndarray:
         """
         Where y cannot be finite because a value that it depends on is not (CM-N3, CM-N4, CM-N6).
 
@@ -91,8 +91,8 @@ class Block:
         forward, record = self.envelope.forward, self.call.record
         rows = forward.rows
         lost = ~np.isfinite(rows.x)
-        if self.call.constant or not lost.any():
-            of_x = np.isnan(rows.x) if self.call.constant else lost
+        if self.call.statistics_given or not lost.any():
+            of_x = np.isnan(rows.x) if self.call.statistics_given else lost
         elif record.centred:
             of_x = np.broadcast_to(lost.any(axis=1, keepdims=True), rows.x.shape)
         else:  # an infinity makes the root infinite, so the other values of its group become 0

@@ -46,9 +46,9 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     targets = config.getoption("--normspec") or config.getini("normspec_targets")
     if targets:
-        from .session import Asked
+        from .session import TargetsPlugin
 
-        config.pluginmanager.register(Asked.of(config, targets), "normspec of this run")
+        config.pluginmanager.register(TargetsPlugin.of(config, targets), "normspec of this run")
     elif about := [option for option in _ABOUT_TARGETS if config.getoption(option) is not None]:
         raise pytest.UsageError(
             f"{about[0]} is about the targets of --normspec, and there is none: add --normspec TARGET"
@@ -58,12 +58,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Any:
     """Make tests of an object decorated with `normspec.conforms`."""
     conforming = sys.modules.get("normspec.testing.conforming")
-    said = None if conforming is None else conforming.said_of(obj)
-    if said is None:
+    options = None if conforming is None else conforming.options_of(obj)
+    if options is None:
         return None
     from .decorated import tests_of
 
-    return tests_of(collector, name, obj, said)
+    return tests_of(collector, name, obj, options)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -13,18 +13,18 @@ from ...adapters.dtypes import DTYPES
 from ...adapters.targets import check_operators
 from ...spec.errors import NormspecError
 from .items import Requirement, Source, Violation, markers, register_markers, verdict_on
-from .work import Place, Work, expected_failures, request_for, requirements_of
+from .target_run import OperatorDtype, TargetRun, expected_failures, request_for, requirements_of
 
 #: The parameters of a test of a fixture that are ours.
 _OWN = ("normspec_place", "normspec_requirement")
 
 #: The work of decorated objects of a session.
-WORKS = pytest.StashKey[dict[Any, Work]]()
+TARGET_RUNS = pytest.StashKey[dict[Any, TargetRun]]()
 
 
 def tests_of(collector: Any, name: str, obj: object, options: Mapping[str, Any]) -> Any:
     """What pytest collects in the place of the object."""
-    if WORKS not in collector.config.stash:
+    if TARGET_RUNS not in collector.config.stash:
         register_markers(collector.config)
     if collector.config.getoption("--normspec-no-cache"):
         options = {**options, "cache": False}
@@ -34,16 +34,16 @@ def tests_of(collector: Any, name: str, obj: object, options: Mapping[str, Any])
     return [Decorated.from_parent(collector, name=name, obj=obj, options=options)]
 
 
-def _works(config: pytest.Config) -> dict[Any, Work]:
-    if WORKS not in config.stash:
-        config.stash[WORKS] = works = {}
+def _runs(config: pytest.Config) -> dict[Any, TargetRun]:
+    if TARGET_RUNS not in config.stash:
+        config.stash[TARGET_RUNS] = target_runs = {}
 
         def close() -> None:
-            for work in works.values():
-                work.close()
+            for target_run in target_runs.values():
+                target_run.close()
 
         config.add_cleanup(close)
-    return config.stash[WORKS]
+    return config.stash[TARGET_RUNS]
 
 
 class Decorated(pytest.Collector):
@@ -57,16 +57,20 @@ class Decorated(pytest.Collector):
         """A test of each requirement and dtype."""
         shared = hasattr(self.config, "workerinput")
         try:
-            made = Work(request_for(self.obj, self.options), expected_failures(self.obj), shared=shared)
-            work = _works(self.config).setdefault(self.nodeid, made)
-            places = work.places()
+            made = TargetRun(request_for(self.obj, self.options), expected_failures(self.obj), shared=shared)
+            target_run = _runs(self.config).setdefault(self.nodeid, made)
+            requirements = target_run.requirements()
         except NormspecError as error:
             raise self.CollectError(f"normspec: {error}") from None
         items: list[pytest.Item] = []
-        for (op, dtype), identifiers in places.items():
+        for (op, dtype), identifiers in requirements.items():
             for one in identifiers:
                 item = Requirement.from_parent(
-                    self, name=f"{op}::{one}[{dtype}]", work=work, place=(op, dtype), identifier=one
+                    self,
+                    name=f"{op}::{one}[{dtype}]",
+                    target_run=target_run,
+                    operator_dtype=(op, dtype),
+                    identifier=one,
                 )
                 if self.config.pluginmanager.hasplugin("xdist"):
                     item.add_marker(pytest.mark.xdist_group(f"{self.nodeid} {op} {dtype}"))
@@ -92,7 +96,7 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
         raise collector.CollectError(f"normspec: {error}") from None
     dtypes = _texts(options.get("dtypes") or tuple(DTYPES))
     shared = hasattr(collector.config, "workerinput")
-    works, key = _works(collector.config), collector.nodeid
+    target_runs, key = _runs(collector.config), collector.nodeid
     parameters = [
         pytest.param((op, dtype), one, id=f"{op}-{one}-{dtype}", marks=_marks(one, (op, dtype)))
         for op in operators
@@ -102,21 +106,23 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
     ]
 
     @pytest.mark.parametrize(("normspec_place", "normspec_requirement"), parameters)
-    def test(request: pytest.FixtureRequest, normspec_place: Place, normspec_requirement: str, **made: Any) -> None:
+    def test(
+        request: pytest.FixtureRequest, normspec_place: OperatorDtype, normspec_requirement: str, **made: Any
+    ) -> None:
         __tracebackhide__ = True
         given = {name: value for name, value in request.node.callspec.params.items() if name not in _OWN}
-        place = (key, fixture, repr(sorted(given.items())))  # each of the values of a fixture with parameters
-        if place not in works:
-            works[place] = work = Work(
+        run_key = (key, fixture, repr(sorted(given.items())))  # each of the values of a fixture with parameters
+        if run_key not in target_runs:
+            target_runs[run_key] = target_run = TargetRun(
                 request_for(made[fixture], options), expected_failures(made[fixture]), shared=shared
             )
             for item in request.session.items:
                 asked = getattr(getattr(item, "callspec", None), "params", {})
                 if item.parent is request.node.parent and set(_OWN) <= asked.keys():
-                    work.expect(*(asked[name] for name in _OWN))
-        request.node.skipped_at = partial(_place, works[place], request.node)
+                    target_run.expect(*(asked[name] for name in _OWN))
+        request.node.skipped_at = partial(_place, target_runs[run_key], request.node)
         try:
-            verdict_on(works[place].report(normspec_place), normspec_requirement, request.node)
+            verdict_on(target_runs[run_key].report(normspec_place), normspec_requirement, request.node)
         except NormspecError as error:
             raise Violation(str(error)) from None
 
@@ -131,14 +137,14 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
     return collector.ihook.pytest_pycollect_makeitem(collector=collector, name=test.__name__, obj=test)
 
 
-def _place(work: Work, test: pytest.Item) -> tuple[str, int]:
+def _place(target_run: TargetRun, test: pytest.Item) -> tuple[str, int]:
     """Where a test is said to be skipped: at the function of one's own, or at the fixture."""
-    where, (_, line, _) = Source.of(work), test.location
+    where, (_, line, _) = Source.of(target_run), test.location
     return (str(where.file), (where.line or 0) + 1) if where.file else (str(test.path), (line or 0) + 1)
 
 
-def _marks(identifier: str, place: Place) -> Sequence[pytest.MarkDecorator]:
-    return [one for one in markers(identifier, place) if not isinstance(one, str)]
+def _marks(identifier: str, operator_dtype: OperatorDtype) -> Sequence[pytest.MarkDecorator]:
+    return [one for one in markers(identifier, operator_dtype) if not isinstance(one, str)]
 
 
 def _texts(value: Any) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from ...conformance.results.report import Report
 from ...spec import Level, requirement
 from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS
-from .work import Place, Work
+from .target_run import OperatorDtype, TargetRun
 
 #: The property of a test whose result was kept from an earlier run; its value is the time of that run.
 KEPT = "normspec-kept"
@@ -83,20 +83,29 @@ def _why_not(results: list[Result], report: Report) -> str:
 class Requirement(pytest.Item):
     """The test of a requirement."""
 
-    def __init__(self, *, work: Work, place: Place, identifier: str, name: str, parent: Any, **node: Any) -> None:
+    def __init__(
+        self,
+        *,
+        target_run: TargetRun,
+        operator_dtype: OperatorDtype,
+        identifier: str,
+        name: str,
+        parent: Any,
+        **node: Any,
+    ) -> None:
         # The id is given in full: pytest recognises the part in brackets in an id, but not in a name.
         super().__init__(name, parent, nodeid=f"{parent.nodeid}::{name}", **node)
-        self.work, self.place, self.identifier = work, place, identifier
-        for marker in markers(identifier, place):
+        self.target_run, self.operator_dtype, self.identifier = target_run, operator_dtype, identifier
+        for marker in markers(identifier, operator_dtype):
             self.add_marker(marker)
 
     def runtest(self) -> None:
         """Judge the requirement."""
-        verdict_on(self.work.report(self.place), self.identifier, self)
+        verdict_on(self.target_run.report(self.operator_dtype), self.identifier, self)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Where the function is defined, if it is the user's own."""
-        where = Source.of(self.work)
+        where = Source.of(self.target_run)
         return where.file or self.path, where.line or 0, self.nodeid  # pytest wants a line for a warning
 
     def skipped_at(self) -> tuple[str, int]:
@@ -119,9 +128,9 @@ class Source:
     line: int | None
 
     @classmethod
-    def of(cls, work: Work) -> Source:
+    def of(cls, target_run: TargetRun) -> Source:
         """The file and line of a user's own function or layer; None for a framework's."""
-        found = next(iter(work.subjects()), {})
+        found = next(iter(target_run.subjects()), {})
         file, line = found.get("file"), found.get("line")
         return cls(Path(file) if file else None, line - 1 if isinstance(line, int) and line else None)
 
@@ -136,11 +145,11 @@ def expect(items: Sequence[pytest.Item]) -> None:
     """Tell the work of each target which of its tests are left after selection."""
     for item in items:
         if isinstance(item, Requirement):
-            item.work.expect(item.place, item.identifier)
+            item.target_run.expect(item.operator_dtype, item.identifier)
 
 
-def markers(identifier: str, place: Place) -> Iterator[str | pytest.MarkDecorator]:
+def markers(identifier: str, operator_dtype: OperatorDtype) -> Iterator[str | pytest.MarkDecorator]:
     """The markers of a test: `normspec`, its level, and its operator."""
     yield pytest.mark.normspec
     yield pytest.mark.normspec_must if requirement(identifier).level is Level.MUST else pytest.mark.normspec_should
-    yield getattr(pytest.mark, f"normspec_{place[0]}")
+    yield getattr(pytest.mark, f"normspec_{operator_dtype[0]}")

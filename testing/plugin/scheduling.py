@@ -11,7 +11,7 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 _END = re.compile(r"::(?P<op>\w+)::[A-Z]+-[A-Z]\d+\[(?P<dtype>\w+)\]$")
 
 
-class ByPlace(LoadScopeScheduling):
+class ByOperatorAndDtype(LoadScopeScheduling):
     """Distributes tests by operator and dtype of their target; any other test on its own."""
 
     def __init__(self, config: Any, log: Any, targets: tuple[str, ...]) -> None:

@@ -10,57 +10,63 @@ import pytest
 
 from ...spec.errors import NormspecError
 from .items import Requirement, register_markers
-from .work import Place, Work, expected_failures, request_for
+from .target_run import OperatorDtype, TargetRun, expected_failures, request_for
 
 #: Separates target, operator and requirement in the id of a test.
-APART = "::"
+ID_SEPARATOR = "::"
 
 
 class Target(pytest.Collector):
     """A target; its tests are grouped by operator."""
 
-    def __init__(self, *, work: Work, ids: tuple[str, ...], **node: Any) -> None:
+    def __init__(self, *, target_run: TargetRun, ids: tuple[str, ...], **node: Any) -> None:
         super().__init__(**node)
-        self.work, self.ids = work, ids
+        self.target_run, self.ids = target_run, ids
 
     def collect(self) -> list[Operator]:
         """One collector for each operator. Raises CollectError if the target cannot be opened."""
         try:
-            places = self.work.places()
+            requirements = self.target_run.requirements()
         except NormspecError as error:
             raise self.CollectError(f"normspec: {error}") from None
         return [
-            Operator.from_parent(self, name=op, nodeid=f"{self.nodeid}{APART}{op}", places=places)
-            for op in dict.fromkeys(op for op, _ in places)
+            Operator.from_parent(self, name=op, nodeid=f"{self.nodeid}{ID_SEPARATOR}{op}", requirements=requirements)
+            for op in dict.fromkeys(op for op, _ in requirements)
         ]
 
 
 class Operator(pytest.Collector):
     """An operator of a target."""
 
-    def __init__(self, *, places: Mapping[Place, tuple[str, ...]], **node: Any) -> None:
+    def __init__(self, *, requirements: Mapping[OperatorDtype, tuple[str, ...]], **node: Any) -> None:
         super().__init__(**node)
-        self.places = places
+        self.requirements = requirements
 
     def collect(self) -> list[Requirement]:
         """A test for each dtype and requirement. Tests of a dtype come together, since they share their work."""
         assert isinstance(self.parent, Target)
-        work, ids = self.parent.work, self.parent.ids
+        target_run, ids = self.parent.target_run, self.parent.ids
         grouped = self.config.pluginmanager.hasplugin("xdist")
         made = [
-            Requirement.from_parent(self, name=f"{one}[{place[1]}]", work=work, place=place, identifier=one)
-            for place, identifiers in self.places.items()
-            if place[0] == self.name
+            Requirement.from_parent(
+                self,
+                name=f"{one}[{operator_dtype[1]}]",
+                target_run=target_run,
+                operator_dtype=operator_dtype,
+                identifier=one,
+            )
+            for operator_dtype, identifiers in self.requirements.items()
+            if operator_dtype[0] == self.name
             for one in identifiers
         ]
         for item in made:
             if grouped:  # for --dist loadgroup
-                item.add_marker(pytest.mark.xdist_group(f"{self.parent.name} {' '.join(item.place)}"))
+                item.add_marker(pytest.mark.xdist_group(f"{self.parent.name} {' '.join(item.operator_dtype)}"))
         return [one for one in made if not ids or one.nodeid.startswith(ids)]
 
 
 @attrs.define(eq=False)
-class Asked:
+class TargetsPlugin:
     """The plugin of a run that names targets."""
 
     names: tuple[str, ...]
@@ -69,10 +75,10 @@ class Asked:
     worker: bool
     #: Beginnings of test ids given on the command line; only these tests run.
     ids: tuple[str, ...] = ()
-    _works: list[Work] = attrs.field(factory=list)
+    _runs: list[TargetRun] = attrs.field(factory=list)
 
     @classmethod
-    def of(cls, config: pytest.Config, names: Sequence[str]) -> Asked:
+    def of(cls, config: pytest.Config, names: Sequence[str]) -> TargetsPlugin:
         """Read the options of a run; move the ids of these targets' tests out of pytest's arguments."""
         register_markers(config)
         options = {
@@ -83,7 +89,7 @@ class Asked:
             "seed": config.getoption("--normspec-seed"),
             "cache": False if config.getoption("--normspec-no-cache") else None,
         }
-        ids = tuple(one for one in config.args if any(one.startswith(f"{name}{APART}") for name in names))
+        ids = tuple(one for one in config.args if any(one.startswith(f"{name}{ID_SEPARATOR}") for name in names))
         config.args[:] = [one for one in config.args if one not in ids]
         return cls(tuple(dict.fromkeys(names)), options, hasattr(config, "workerinput"), ids)
 
@@ -92,22 +98,24 @@ class Asked:
         """Add the tests of all targets, before anything is selected."""
         for name in self.names:
             try:
-                work = Work(request_for(name, self.options), expected_failures(name), shared=self.worker)
+                target_run = TargetRun(request_for(name, self.options), expected_failures(name), shared=self.worker)
             except NormspecError as error:
                 raise pytest.UsageError(f"normspec: {error}") from None
-            self._works.append(work)
-            items += session.genitems(Target.from_parent(session, name=name, nodeid=name, work=work, ids=self.ids))
+            self._runs.append(target_run)
+            items += session.genitems(
+                Target.from_parent(session, name=name, nodeid=name, target_run=target_run, ids=self.ids)
+            )
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Where xdist distributes tests one by one, keep those of an operator and a dtype together."""
         if config.getoption("dist") != "load":
             return None
-        from .scheduling import ByPlace
+        from .scheduling import ByOperatorAndDtype
 
-        return ByPlace(config, log, self.names)
+        return ByOperatorAndDtype(config, log, self.names)
 
     def pytest_sessionfinish(self) -> None:
         """Close the targets."""
-        for work in self._works:
-            work.close()
+        for target_run in self._runs:
+            target_run.close()

@@ -128,7 +128,7 @@ def test_blocks_change_nothing(monkeypatch, op, dtype):
     inputs, settings, g = drawn(op, dtype, shape=(7, 6, 5))
     results = build(op, inputs, settings, g)
     whole = judge(op, *results, inputs, settings, g)
-    monkeypatch.setattr(call, "_BLOCK", 1)
+    monkeypatch.setattr(call, "_BLOCK_VALUES", 1)
     apart = judge(op, *results, inputs, settings, g)
     for name, one in whole.items():
         assert apart[name].worst.index == one.worst.index

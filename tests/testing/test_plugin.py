@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from normspec.testing.plugin.work import Work, request_for
+from normspec.testing.plugin.target_run import TargetRun, request_for
 
 from ..conftest import PLUGIN
 
@@ -220,27 +220,27 @@ def test_what_did_not_change_is_not_judged_again(run, pytester, monkeypatch):
 
 
 @pytest.fixture
-def work(pytester):
+def target_run(pytester):
     """The work on a sound function in float32."""
     pytester.makepyfile(mine=MINE)
-    work = Work(request_for("mine.py:layer_norm", {"op": "layer_norm", "dtypes": ["float32"]}))
+    target_run = TargetRun(request_for("mine.py:layer_norm", {"op": "layer_norm", "dtypes": ["float32"]}))
     for requirement in ("LN-F1", "LN-F3"):
-        work.expect(("layer_norm", "float32"), requirement)
-    yield work
-    work.close()
+        target_run.expect(("layer_norm", "float32"), requirement)
+    yield target_run
+    target_run.close()
 
 
-def test_work_is_done_once(work, monkeypatch):
+def test_work_is_done_once(target_run, monkeypatch):
     """However often a report is requested, its operator and dtype are judged once, on expected requirements only."""
-    judged, judge = [], work.alone.judge
-    monkeypatch.setattr(work.alone, "judge", lambda unit: judged.append(unit) or judge(unit))
-    first = work.report(("layer_norm", "float32"))
-    assert work.report(("layer_norm", "float32")) is first
+    judged, judge = [], target_run.single_process.judge
+    monkeypatch.setattr(target_run.single_process, "judge", lambda unit: judged.append(unit) or judge(unit))
+    first = target_run.report(("layer_norm", "float32"))
+    assert target_run.report(("layer_norm", "float32")) is first
     assert {one.requirement for one in first.results} == {"LN-F1", "LN-F3"}
     assert len(judged) == 1
 
 
-def test_work_that_was_stopped_is_not_begun_again(work, monkeypatch):
+def test_work_that_was_stopped_is_not_begun_again(target_run, monkeypatch):
     """Work that pytest's time limit stopped fails every test that reads it, and does not reach the limit again."""
 
     class Stopped(BaseException):
@@ -252,8 +252,8 @@ def test_work_that_was_stopped_is_not_begun_again(work, monkeypatch):
         judged.append(unit)
         raise Stopped
 
-    monkeypatch.setattr(work.alone, "judge", stopped)
+    monkeypatch.setattr(target_run.single_process, "judge", stopped)
     for _ in range(2):
         with pytest.raises(Stopped):
-            work.report(("layer_norm", "float32"))
+            target_run.report(("layer_norm", "float32"))
     assert len(judged) == 1

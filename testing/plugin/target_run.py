@@ -28,7 +28,7 @@ from ...conformance.running.unit import Unit
 from ...spec.operators import OPERATORS
 
 #: An operator and a dtype of one target.
-Place = tuple[str, str]
+OperatorDtype = tuple[str, str]
 
 
 def request_for(target: Any, options: Mapping[str, Any]) -> Request:
@@ -54,7 +54,7 @@ def expected_failures(target: Any) -> tuple[Expected, ...]:
 
 
 @attrs.define(eq=False)
-class Work:
+class TargetRun:
     """One target, open, and its results so far."""
 
     request: Request
@@ -63,26 +63,26 @@ class Work:
     #: Whether other processes of this machine run other tests of the target; if so, this one starts no processes.
     shared: bool = False
     _open: ExitStack = attrs.field(factory=ExitStack)
-    _alone: SingleProcess | None = None
+    _single_process: SingleProcess | None = None
     #: The operators and dtypes that tests will ask for, in order, and their requirements.
-    _expected: dict[Place, set[str]] = attrs.field(factory=dict)
-    _coming: Iterator[Judged] | None = None
+    _expected: dict[OperatorDtype, set[str]] = attrs.field(factory=dict)
+    _in_progress: Iterator[Judged] | None = None
     #: Where results are kept, and results kept earlier.
     _store: ResultStore | None = None
-    _kept: dict[Place, Report] = attrs.field(factory=dict)
-    _found: dict[Place, Report | BaseException] = attrs.field(factory=dict)
+    _kept: dict[OperatorDtype, Report] = attrs.field(factory=dict)
+    _found: dict[OperatorDtype, Report | BaseException] = attrs.field(factory=dict)
 
     @property
-    def alone(self) -> SingleProcess:
+    def single_process(self) -> SingleProcess:
         """The target, opened in this process. Raises the NormspecError of a target that cannot be opened."""
-        if self._alone is None:
-            self._alone = self._open.enter_context(SingleProcess(self.request))
-        return self._alone
+        if self._single_process is None:
+            self._single_process = self._open.enter_context(SingleProcess(self.request))
+        return self._single_process
 
-    def places(self) -> dict[Place, tuple[str, ...]]:
+    def requirements(self) -> dict[OperatorDtype, tuple[str, ...]]:
         """Every operator and dtype that is judged, with its requirements in the order of the report."""
-        run, found = self.alone.run(), {}
-        offers = self.alone.offers()
+        run, found = self.single_process.run(), {}
+        offers = self.single_process.offers()
         for operator in OPERATORS:
             for dtype in DTYPES:
                 ids = [
@@ -99,45 +99,45 @@ class Work:
 
     def subjects(self) -> Sequence[Mapping[str, Any]]:
         """The judged subjects, with the file and line of a user's own function."""
-        return self.alone.subjects()
+        return self.single_process.subjects()
 
-    def expect(self, place: Place, requirement: str) -> None:
+    def expect(self, operator_dtype: OperatorDtype, requirement: str) -> None:
         """Announce that a test needs this requirement; only announced requirements are judged."""
-        self._expected.setdefault(place, set()).add(requirement)
+        self._expected.setdefault(operator_dtype, set()).add(requirement)
 
-    def report(self, place: Place) -> Report:
+    def report(self, operator_dtype: OperatorDtype) -> Report:
         """The report of an operator in a dtype, with the causes of its violations; judged on the first call."""
-        if place not in self._found:
+        if operator_dtype not in self._found:
             try:
-                self._found[place] = self._judged(place)
+                self._found[operator_dtype] = self._judged(operator_dtype)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # also a time limit of pytest: it is raised again, not run again
-                self._found[place] = error
+                self._found[operator_dtype] = error
                 raise
-        found = self._found[place]
+        found = self._found[operator_dtype]
         if isinstance(found, BaseException):
             raise found
         return found
 
     def close(self) -> None:
         """Stop the work in progress, and close the target."""
-        self._coming = None
+        self._in_progress = None
         self._open.close()
 
-    def _judged(self, place: Place) -> Report:
-        if self._coming is None:
-            self._coming = self._start()
-        if place in self._kept:
-            return self._with_causes(self._kept.pop(place))
-        for unit, report in self._coming:
+    def _judged(self, operator_dtype: OperatorDtype) -> Report:
+        if self._in_progress is None:
+            self._in_progress = self._start()
+        if operator_dtype in self._kept:
+            return self._with_causes(self._kept.pop(operator_dtype))
+        for unit, report in self._in_progress:
             self._keep(unit, report)
-            if (here := (unit.operator, unit.dtype)) == place:
+            if (here := (unit.operator, unit.dtype)) == operator_dtype:
                 return self._with_causes(report)
             self._found[here] = self._with_causes(report)
-        unit = self._unit(place)  # work goes one by one, or the place was not announced
-        report = self.alone.judge(unit)
-        if self.alone.interrupted:
+        unit = self._unit(operator_dtype)  # work goes one by one, or this was not announced
+        report = self.single_process.judge(unit)
+        if self.single_process.interrupted:
             raise KeyboardInterrupt
         self._keep(unit, report)
         return self._with_causes(report)
@@ -148,45 +148,49 @@ class Work:
 
         Otherwise each place is judged when it is asked for.
         """
-        self.alone.request = request = self._asked()
-        self.alone.measure()
+        self.single_process.request = request = self._request_for_expected()
+        self.single_process.measure()
         self._store, left = results_of(request), list[Unit]()
-        for place in self._expected:
-            unit = self._unit(place)
-            report = None if self._store is None else self._store.unit(*self._way(unit))
+        for operator_dtype in self._expected:
+            unit = self._unit(operator_dtype)
+            report = None if self._store is None else self._store.unit(*self._store_key(unit))
             if report is None:
                 left.append(unit)
             else:
-                self._kept[place] = report
+                self._kept[operator_dtype] = report
         count = 1 if self.shared else min(process_count(request, None), len(left))
         if count < 2:
             return iter(())
-        processes = self._open.enter_context(Processes(request, count, self.alone))
+        processes = self._open.enter_context(Processes(request, count, self.single_process))
         self._open.callback(processes.stop)
         return processes.judged(left)
 
-    def _unit(self, place: Place) -> Unit:
-        return Unit(*place, self.request.seed, tuple(offer.name for offer in self.alone.offers() if offer.has(*place)))
+    def _unit(self, operator_dtype: OperatorDtype) -> Unit:
+        return Unit(
+            *operator_dtype,
+            self.request.seed,
+            tuple(offer.name for offer in self.single_process.offers() if offer.has(*operator_dtype)),
+        )
 
     def _keep(self, unit: Unit, report: Report) -> None:
         if self._store is not None:
-            self._store.keep_unit(*self._way(unit), report)
+            self._store.keep_unit(*self._store_key(unit), report)
 
-    def _way(self, unit: Unit) -> tuple[str, Unit, str, str]:
+    def _store_key(self, unit: Unit) -> tuple[str, Unit, str, str]:
         """The key of a kept unit: target, unit, how the target is judged, and its most thoroughly checked dtype."""
-        (offer,) = self.alone.offers()
-        return offer.name, unit, self.alone.paces.get(offer.name, ""), offer.foremost
+        (offer,) = self.single_process.offers()
+        return offer.name, unit, self.single_process.paces.get(offer.name, ""), offer.foremost
 
-    def _asked(self) -> Request:
+    def _request_for_expected(self) -> Request:
         """The request for the announced requirements; without `only` if those are all."""
         asked = set[str]().union(*self._expected.values())
-        every = {one for ids in self.places().values() for one in ids}
+        every = {one for ids in self.requirements().values() for one in ids}
         return self.request if asked >= every or not asked else attrs.evolve(self.request, only=tuple(sorted(asked)))
 
     def _with_causes(self, report: Report) -> Report:
-        report = together(self.alone.request, self.alone.subjects(), [report])
-        report = diagnosed(self.alone.run(), report) if report.failures() else report
-        return applied(report, self.entries, self.alone.request)
+        report = together(self.single_process.request, self.single_process.subjects(), [report])
+        report = diagnosed(self.single_process.run(), report) if report.failures() else report
+        return applied(report, self.entries, self.single_process.request)
 
 
 def requirements_of(operator: str, dtype: str) -> Iterable[str]:

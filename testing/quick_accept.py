@@ -1,12 +1,12 @@
 """
-A quick test that results plainly lie within their envelope: for a good result, a few of the envelope's terms show it.
+A quick test that results surely lie within their envelope: for a good result, a few of the envelope's terms show it.
 
 Most assertions hold, and most of these by far. For those, the values are evaluated in plain float64 and compared with
 some terms of the envelope, less the error of that evaluation: a third of the work of the whole envelope. Where this is
 not enough, nothing is known, and the envelope decides.
 
 Derivation. What A1 to A14 (spec/accuracy.md) say of an algorithm in u also holds for the evaluation here, with U =
-2^-53 for u and sums of height h in place of s. U is at most u and h at most s, so each term of the envelope covers
+2^-53 for u and sums of depth h in place of s. U is at most u and h at most s, so each term of the envelope covers
 the term of the same origin here, and their difference is what remains. An error that a whole row shares, that of the
 mean or of r, has the same factors in both. Comments say what a coefficient of the envelope counts, and what ours
 counts; terms that are not named are left out of both. `_LESS` and `_MORE` make up for terms of second order, which
@@ -24,29 +24,29 @@ import numpy as np
 
 from ..reference.envelope_rows import Array
 from .call import Call
-from .certified import U, height, total
+from .certified import U, row_sum, sum_depth
 
 #: The most values of x for which copies are kept. For more, the whole envelope costs under ten times the operator.
-MOST = 1 << 17
+MOST_VALUES = 1 << 17
 
-#: Limit for x, gamma, g, r, 1/r and eps. All that R1, R2 and R6 form of MOST such values is far within float32.
+#: Limit for x, gamma, g, r, 1/r and eps. All that R1, R2 and R6 form of MOST_VALUES such values is far within float32.
 _LARGEST = 2.0**12
 
 _LESS, _MORE = 1 - 2.0**-16, 1 + 2.0**-16
 
 
-def within(call: Call, results: Mapping[str, np.ndarray], g: np.ndarray | None) -> bool:
+def surely_within(call: Call, results: Mapping[str, np.ndarray], g: np.ndarray | None) -> bool:
     """Whether all elements of the results are in range and surely within their envelope; False leaves that open."""
     a = call.arithmetic
-    usual = a.accuracy.variance == "centred" and not a.stores_between and not call.constant
-    if not (usual and call.layout.size > 1 and call.x.size <= MOST and results.keys() <= _VALUES.keys()):
+    usual = a.accuracy.variance == "centred" and not a.stores_between and not call.statistics_given
+    if not (usual and call.layout.size > 1 and call.x.size <= MOST_VALUES and results.keys() <= _VALUES.keys()):
         return False
     with np.errstate(all="ignore"):
         rows = Rows.of(call, g)
-        return rows is not None and all(_near(rows, name, got) for name, got in results.items())
+        return rows is not None and all(_surely_within_one(rows, name, got) for name, got in results.items())
 
 
-def _near(rows: Rows, name: str, got: np.ndarray) -> bool:
+def _surely_within_one(rows: Rows, name: str, got: np.ndarray) -> bool:
     """Whether every element of a result surely lies within its envelope."""
     value, left = _VALUES[name](rows)
     mine = rows.call.rows(got, rows.groups) if value.ndim == 2 else got.reshape(-1)
@@ -88,7 +88,7 @@ class Rows:
         pulled = np.zeros(0) if g is None else call.rows(g, groups).astype(np.float64)
         if not np.abs(pulled).max(initial=0.0) <= _LARGEST:
             return None
-        h, high = height(n) if call.wide else n - 1, 1 / math.sqrt(least)
+        h, high = sum_depth(n) if call.has_float64 else n - 1, 1 / math.sqrt(least)
         mean, spread = (far * high, 2 * n + 9 * math.sqrt(n)) if centred else (0.0, 0.0)  # W of A4 is at most `spread`
         off = U * (h + 1) * mean  # error of the mean here, in units of 1/r
         e = 2 * u * (n + 4 * math.log2(n) + 4) * mean  # twice the envelope's (A2)
@@ -100,7 +100,7 @@ class Rows:
         # and quotient; and `off` squared. The larger the variance's share of w, the more remains: it is at least
         # `share`.
         share = max(1 - call.settings["eps"] / least, 0.0)
-        rho = _left(u * (5 + (n + 7) / 2 * share), U * (2.5 + (h + 4) / 2 * share) + off * off)
+        rho = _remainder(u * (5 + (n + 7) / 2 * share), U * (2.5 + (h + 4) / 2 * share) + off * off)
         if rho < 0:
             return None
         r = 1 / np.sqrt(w)
@@ -112,10 +112,10 @@ class Rows:
         scaled = self.gamma * self.xh
         y = scaled + self.call.parameter_rows("beta", self.groups, 0.0)
         # Of gamma xhat: rho, 2 u for d and xhat, u for the product. Of y: beta and the rounding to its format.
-        left = (self.rho + _left(3 * a.u, 3 * U)) * np.abs(scaled) + _left(2 * a.u + a.of_y[0], U) * np.abs(y)
+        left = (self.rho + _remainder(3 * a.u, 3 * U)) * np.abs(scaled) + _remainder(2 * a.u + a.of_y[0], U) * np.abs(y)
         if self.call.record.centred:  # the mean (A2): (s + 1 + 6 L) u for sum, quotient and merges
             left = left + np.abs(self.gamma) * (
-                self.r * _sum(self.call, self.size) * _left(a.u * (1 + 6 * math.log2(n) / n), U * (self.h + 1) / n)
+                self.r * _sum(self.call, self.size) * _remainder(a.u * (1 + 6 * math.log2(n) / n), U * (self.h + 1) / n)
             )
         return y, left
 
@@ -128,11 +128,13 @@ class Rows:
         dx = self.r * t
         # Of h: 2 u for itself and its product, 3 u for the sum of all three terms. Of mean|h|: (s + 3) u. Of
         # mean|h xhat|: (s + 4) u with the product, and 2 u for d and xhat.
-        left = _left(5 * a.u, 3 * U) * size
-        left = left + np.abs(self.xh) * (_sum(self.call, np.abs(terms)) * (_left(a.u * (n + 5), U * (self.h + 5)) / n))
+        left = _remainder(5 * a.u, 3 * U) * size
+        left = left + np.abs(self.xh) * (
+            _sum(self.call, np.abs(terms)) * (_remainder(a.u * (n + 5), U * (self.h + 5)) / n)
+        )
         if centred:
-            left = left + _sum(self.call, size) * (_left(a.u * (n + 2), U * (self.h + 4)) / n)
-        left = self.r * left + (self.rho + _left(2 * a.u + a.u_data, U)) * np.abs(dx)
+            left = left + _sum(self.call, size) * (_remainder(a.u * (n + 2), U * (self.h + 4)) / n)
+        left = self.r * left + (self.rho + _remainder(2 * a.u + a.u_data, U)) * np.abs(dx)
         return dx, left
 
     def dgamma(self) -> tuple[Array, Array]:
@@ -141,14 +143,14 @@ class Rows:
         # 2 u for d and xhat, at least (count + 2) u for product and sum. If a group has a parameter more than once,
         # the sum multiplied by r may be small, and rho's share with it.
         (total, sizes), steps = _shared(self.call, self.g * self.xh)
-        left = _left(a.u * (layout.sharing + 4), U * (steps + 3)) + (self.rho if layout.along_rows else 0.0)
+        left = _remainder(a.u * (layout.sharing + 4), U * (steps + 3)) + (self.rho if layout.along_rows else 0.0)
         return total, left * sizes + a.u_parameter * _LESS * np.abs(total)
 
     def dbeta(self) -> tuple[Array, Array]:
         """dbeta, one value per parameter (A14)."""
         a = self.call.arithmetic
         (total, sizes), steps = _shared(self.call, self.g)
-        left = _left(a.u * (self.call.layout.sharing - 1), U * steps)
+        left = _remainder(a.u * (self.call.layout.sharing - 1), U * steps)
         return total, left * sizes + a.u_parameter * _LESS * np.abs(total)
 
 
@@ -157,21 +159,21 @@ _VALUES: Mapping[str, Callable[[Rows], tuple[Array, Array]]] = {
 }  # fmt: skip
 
 
-def _left(theirs: float, ours: float) -> float:
+def _remainder(theirs: float, ours: float) -> float:
     """The remainder of an envelope's coefficient after the coefficient of the error here."""
     return theirs * _LESS - ours * _MORE
 
 
 def _sum(call: Call, z: Array) -> Array:
     """The sum of each row, a column; in any order where U is far below u."""
-    return total(z) if call.wide else np.add.reduce(z, axis=1, keepdims=True)
+    return row_sum(z) if call.has_float64 else np.add.reduce(z, axis=1, keepdims=True)
 
 
 def _shared(call: Call, terms: Array) -> tuple[tuple[Array, Array], int]:
-    """The sums of terms, and of their sizes, over all values that share a parameter; and the height of the sums."""
+    """The sums of terms, and of their sizes, over all values that share a parameter; and the depth of the sums."""
     layout, both = call.layout, (terms, np.abs(terms))
-    if not call.wide:
+    if not call.has_float64:
         return (layout.total(both[0]), layout.total(both[1])), layout.sharing - 1
     lines = (layout.stretches(z).transpose(1, 0, 2).reshape(layout.parameters, layout.sharing) for z in both)
-    first, second = (total(z)[:, 0] for z in lines)
-    return (first, second), height(layout.sharing)
+    first, second = (row_sum(z)[:, 0] for z in lines)
+    return (first, second), sum_depth(layout.sharing)

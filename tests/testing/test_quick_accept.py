@@ -14,9 +14,9 @@ from normspec.adapters.numpy.operators import IMPLEMENTATIONS
 from normspec.conformance.faults import registered
 from normspec.conformance.sound import SOUND
 from normspec.reference.accuracy import AccuracyClass
-from normspec.testing import judging, plainly
+from normspec.testing import judging, quick_accept
 from normspec.testing.call import Call
-from normspec.testing.options import Terms
+from normspec.testing.options import JudgementOptions
 
 DTYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64}
 
@@ -81,11 +81,11 @@ def test_whatever_surely_holds_is_within_the_envelope(op, dtype):
         call, g = call_of(op, dtype, kind, shape, seed, parameters, eps=eps)
         for names, cotangent in (("y",), None), (("dx", "dgamma", "dbeta"), g):
             with np.errstate(all="ignore"):
-                rows = plainly.Rows.of(call, cotangent) if call.layout.size > 1 else None
+                rows = quick_accept.Rows.of(call, cotangent) if call.layout.size > 1 else None
             if rows is None:
                 continue
             names = tuple(name for name in names if name != "dbeta" or op != "rms_norm")
-            for name, want in judging.envelopes(call, names, cotangent, Terms()).items():
+            for name, want in judging.envelopes(call, names, cotangent, JudgementOptions()).items():
                 value, left = getattr(rows, name)()
                 exact, bound = (
                     call.rows(z, rows.groups) if value.ndim == 2 else z.ravel() for z in (want.exact, want.bound)
@@ -131,9 +131,9 @@ def test_no_mistake_is_overlooked_and_most_of_what_is_sound_is_seen_at_a_glance(
                 continue
             for name, got in results.items():
                 cotangent = None if name == "y" else g
-                held = plainly.within(call, {name: got}, cotangent)
+                held = quick_accept.surely_within(call, {name: got}, cotangent)
                 if held:
-                    (whole,) = judging._judged(call, {name: got}, cotangent, None, Terms()).values()
+                    (whole,) = judging._judged(call, {name: got}, cotangent, None, JudgementOptions()).values()
                     assert whole.holds and whole.judged == got.size, (build, kind, name)
                 if kind == "usual" and build in sound:
                     seen, usual = seen + held, usual + 1
@@ -147,9 +147,9 @@ def test_how_near_it_was_is_told_whenever_one_asks(op):
         call, g = call_of(op, "float32", "usual", (4, 6, 5))
         results = results_of(IMPLEMENTATIONS[op]().implementation(), call, g)
         chosen, cotangent = {name: results[name] for name in names & results.keys()}, None if names == {"y"} else g
-        assert plainly.within(call, chosen, cotangent)
-        found = judging.judge(call, chosen, cotangent, None, Terms())
-        want = judging._judged(call, chosen, cotangent, None, Terms())
+        assert quick_accept.surely_within(call, chosen, cotangent)
+        found = judging.judge(call, chosen, cotangent, None, JudgementOptions())
+        want = judging._judged(call, chosen, cotangent, None, JudgementOptions())
         for value in (*chosen.values(), *call.inputs.values(), g):
             value[...] = 7
         for name, one in found.items():
@@ -163,14 +163,14 @@ def test_what_is_not_a_usual_call_is_left_to_the_whole_envelope():
     """Other classes of algorithms, given statistics, one value in a group, many values, sizes beyond the limits."""
     call, _ = call_of("batch_norm", "float16", "usual", (4, 6, 5))
     y = results_of(IMPLEMENTATIONS["batch_norm"]().implementation(), call, np.zeros((4, 6, 5), np.float16))["y"]
-    other = partial(Call, "batch_norm", call.inputs, result=call.result)
-    assert plainly.within(call, {"y": y}, None)
+    other = partial(Call, "batch_norm", call.inputs, result_dtype=call.result_dtype)
+    assert quick_accept.surely_within(call, {"y": y}, None)
     for accuracy in (AccuracyClass(storage="H1"), AccuracyClass(variance="one-pass")):
-        assert not plainly.within(other(settings=call.settings, accuracy=accuracy), {"y": y}, None)
+        assert not quick_accept.surely_within(other(settings=call.settings, accuracy=accuracy), {"y": y}, None)
     given = {**call.settings, "training": False}
-    assert not plainly.within(other(settings=given, accuracy=AccuracyClass()), {"y": y}, None)
+    assert not quick_accept.surely_within(other(settings=given, accuracy=AccuracyClass()), {"y": y}, None)
     for value in (np.nan, np.inf, 5000.0):
         call.inputs["x"][0, 0, 0] = value
-        assert not plainly.within(call, {"y": y}, None)
+        assert not quick_accept.surely_within(call, {"y": y}, None)
     x = np.ones((4, 1), np.float32)
     assert testing.assert_layer_norm(x * 0, x, None, None).ratio == 0
