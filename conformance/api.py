@@ -10,7 +10,7 @@ from ..adapters.remote.host import Limits
 from ..adapters.targets import check_operators
 from .engine.progress import Listener
 from .expected.applying import applied
-from .kept.place import checked_cache
+from .kept.cache_folder import checked_cache
 from .kept_results.keeping import report_on
 from .requests.arguments import (
     conventions_of,

@@ -13,7 +13,7 @@ import click
 
 from ...adapters.remote.process import Limits
 from ...spec.conventions import parse_conventions
-from ..kept.place import NOWHERE
+from ..kept.cache_folder import NO_CACHE
 from ..reporting.layout import console_on
 from ..requests.configuration import Configuration
 from ..requests.naming import named
@@ -117,7 +117,7 @@ def _request(options: dict[str, Any]) -> Request:
         conventions=validate(parse_conventions(options["conventions"])),
         profile=profile_of(options["profile"]).name,
         seed=0,
-        cache=NOWHERE,  # no case comes twice
+        cache=NO_CACHE,  # no case comes twice
         pythons=interpreters(options["pythons"], Configuration()),
         limits=Limits(
             seconds=float("inf") if seconds is None else seconds,

@@ -13,7 +13,7 @@ from ...reference.accuracy import AccuracyClass, Arithmetic
 from ...reference.composed import Composed, Value
 from ...reference.double_double import DD
 from ...spec.parts import Part
-from ..kept.methods import kept, once
+from ..kept.methods import cached_in_memory, cached_on_disk
 from .truth import Directions, OfCase, arithmetic_of, gradient_name
 
 
@@ -25,7 +25,7 @@ class ComposedTruth(OfCase):
     def identity(self) -> Hashable:
         return self.case.content, self.eps_dtype
 
-    @once
+    @cached_in_memory
     def _evaluation(self, arithmetic: Arithmetic) -> Composed:
         """The operator on this case's values in one arithmetic."""
         return Composed(self.case.operator, self.case.inputs, self.settings, self.case.parts, arithmetic)
@@ -50,22 +50,22 @@ class ComposedTruth(OfCase):
         value = self._y(arithmetic) if name == "y" else self._pulled(arithmetic, g)[name]
         return value.error
 
-    @kept
+    @cached_on_disk
     def handed(self, arithmetic: Arithmetic) -> dict[str, list[Value]]:
         """The inputs of each part, by role; see Composed.handed."""
         return self._evaluation(arithmetic).handed()
 
-    @kept
+    @cached_on_disk
     def tangent(self, arithmetic: Arithmetic, tangents: Directions) -> Value:
         """The tangent of y; an input whose tangent is None stays fixed."""
         return self._evaluation(arithmetic).jvp(tangents)
 
-    @kept
+    @cached_on_disk
     def second_order(self, arithmetic: Arithmetic, g: np.ndarray, second: Directions) -> dict[str, Value]:
         """The gradients of the gradients, by input name, and "g" for g; see Composed.vjp_vjp."""
         return self._evaluation(arithmetic).vjp_vjp(g, second)
 
-    @kept
+    @cached_on_disk
     def nested(
         self, kind: str, arithmetic: Arithmetic, tangents: Directions, other: Directions | np.ndarray
     ) -> dict[str, Value]:
@@ -88,12 +88,12 @@ class ComposedTruth(OfCase):
         """The exact derivative of a derivative."""
         return {name: value.exact for name, value in self.nested(kind, self._any, tangents, other).items()}
 
-    @kept
+    @cached_on_disk
     def _y(self, arithmetic: Arithmetic) -> Value:
         with np.errstate(all="ignore"):
             return self._evaluation(arithmetic).y()
 
-    @kept
+    @cached_on_disk
     def _pulled(self, arithmetic: Arithmetic, g: np.ndarray | None) -> dict[str, Value]:
         g = self.case.g if g is None else g
         with np.errstate(all="ignore"):

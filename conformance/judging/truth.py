@@ -16,7 +16,7 @@ from ...reference.float64 import Float64Values
 from ...reference.formats import format_of
 from ...reference.normalisation import Normalisation, normalisation
 from ..cases.case import Case
-from ..kept.methods import Keeping, kept, once
+from ..kept.methods import CachedMethods, cached_in_memory, cached_on_disk
 
 #: Names of the gradients of the normalisations, by input.
 GRADIENTS = {"x": "dx", "gamma": "dgamma", "beta": "dbeta"}
@@ -42,7 +42,7 @@ def in_order(directions: Directions) -> tuple[Any, Any, Any]:
 
 
 @attrs.define(eq=False)
-class OfCase(Keeping):
+class OfCase(CachedMethods):
     """A case with the conventions that change its exact values."""
 
     case: Case
@@ -91,7 +91,7 @@ class Truth(OfCase):
     def bessel(self) -> bool:
         return self.running_variance == "bessel"
 
-    @kept
+    @cached_on_disk
     def outputs(self) -> dict[str, DD]:
         """The exact y and, for batch_norm, the exact new running statistics."""
         if self._narrower and self._judged_in_rows:
@@ -110,7 +110,7 @@ class Truth(OfCase):
         """Whether the groups have values. A batch without samples has none and is computed separately."""
         return self.case.x.size > 0
 
-    @kept
+    @cached_on_disk
     def nearly(self) -> np.ndarray:
         """y in float64 arithmetic for any data: near enough for the size of a bound."""
         return self._float64.y().hi
@@ -150,7 +150,7 @@ class Truth(OfCase):
         with np.errstate(all="ignore"):
             return add(mul(keep, old), mul(momentum, mul(factor, plain)))
 
-    @kept
+    @cached_on_disk
     def gradients(self, g: np.ndarray | None = None) -> dict[str, DD | None]:
         """The exact "dx", "dgamma" and "dbeta" for a cotangent, by default that of the case."""
         g = self.case.g if g is None else g
@@ -159,47 +159,47 @@ class Truth(OfCase):
         named = dict(zip(GRADIENTS, found, strict=True))
         return {GRADIENTS[name]: named[name] for name in self.case.record.differentiable}
 
-    @kept
+    @cached_on_disk
     def jvp(self, tangents: Directions) -> DD:
         """The exact tangent of y for tangents of x, gamma and beta."""
         with np.errstate(all="ignore"):
             return (self._float64 if self._narrower else self._exact).jvp(*in_order(tangents))
 
-    @kept
+    @cached_on_disk
     def jvp_bound(self, arithmetic: Arithmetic, tangents: Directions) -> np.ndarray:
         """The envelope of that tangent."""
         return self.envelope(arithmetic).jvp(*in_order(tangents))
 
-    @kept
+    @cached_on_disk
     def jvp_jvp(self, tangents: Directions, again: Directions) -> DD:
         """The exact derivative, in the direction ``again``, of the tangent of y for tangents of x and gamma."""
         directions = *in_order(tangents)[:2], *in_order(again)[:2]
         with np.errstate(all="ignore"):
             return (self._float64 if self._narrower else self._exact).jvp_jvp(*directions)
 
-    @kept
+    @cached_on_disk
     def jvp_jvp_bound(self, arithmetic: Arithmetic, tangents: Directions, again: Directions) -> np.ndarray:
         """The envelope of that derivative."""
         return self.envelope(arithmetic).jvp_jvp(*in_order(tangents)[:2], *in_order(again)[:2])
 
-    @kept
+    @cached_on_disk
     def vjp_vjp(self, g: np.ndarray, second: Directions) -> dict[str, DD | None]:
         """The exact second-order "x", "gamma" and "g"."""
         with np.errstate(all="ignore"):
             found = (self._float64 if self._narrower else self._exact).vjp_vjp(g, *in_order(second))
         return dict(zip(("x", "gamma", "g"), found, strict=True))
 
-    @kept
+    @cached_on_disk
     def vjp_vjp_bounds(self, arithmetic: Arithmetic, g: np.ndarray, second: Directions) -> dict[str, np.ndarray]:
         """The envelopes of these second-order gradients."""
         return self.envelope(arithmetic).vjp_vjp(g, *in_order(second))
 
-    @once
+    @cached_in_memory
     def envelope(self, arithmetic: Arithmetic) -> OperatorEnvelope:
         """The envelope of this case in one arithmetic."""
         return envelope_of(self.case.operator, **self.case.inputs, **self.settings, arithmetic=arithmetic)
 
-    @once
+    @cached_in_memory
     def output_bounds(self, arithmetic: Arithmetic) -> dict[str, np.ndarray]:
         """The envelope of every output."""
         envelope = self.envelope(arithmetic)
@@ -214,12 +214,12 @@ class Truth(OfCase):
                 bounds |= {"new_running_mean": zero, "new_running_var": zero}
         return bounds
 
-    @once
+    @cached_in_memory
     def gradient_bounds(self, arithmetic: Arithmetic, g: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """The envelope of every gradient for a cotangent."""
         return self.envelope(arithmetic).gradients(self.case.g if g is None else g)
 
-    @kept
+    @cached_on_disk
     def bound(
         self, name: str, arithmetic: Arithmetic, g: np.ndarray | None = None, *, range_rule: bool = True
     ) -> np.ndarray:

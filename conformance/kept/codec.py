@@ -12,7 +12,7 @@ from ...reference.composed import Value
 from ...reference.double_double import DD
 
 #: Each encoded value begins with a letter for its type.
-_NOTHING, _ARRAY, _FULL, _PAIR, _VALUE, _LIST, _NAMED = b"n", b"a", b"f", b"p", b"v", b"l", b"m"
+_NOTHING, _ARRAY, _CONSTANT, _PAIR, _VALUE, _LIST, _NAMED = b"n", b"a", b"f", b"p", b"v", b"l", b"m"
 
 _COUNT = struct.Struct("<I")
 
@@ -22,7 +22,7 @@ class Undecodable(ValueError):
 
 
 def encoded(value: Any) -> bytes:
-    """A truth, as methods marked ``kept`` return it, as bytes. Raises TypeError for anything else."""
+    """A truth, as methods marked ``cached_on_disk`` return it, as bytes. Raises TypeError for anything else."""
     pieces: list[bytes] = []
     _write(value, pieces)
     return b"".join(pieces)
@@ -52,55 +52,55 @@ def _write(value: Any, pieces: list[bytes]) -> None:
     elif isinstance(value, np.ndarray) and value.dtype == np.float64:
         bits = np.ascontiguousarray(value, "<f8").reshape(-1)
         words = bits.view(np.int64)
-        full = words.size > 1 and bool((words == words[0]).all())  # for example low words that are all 0
+        constant = words.size > 1 and bool((words == words[0]).all())  # for example low words that are all 0
         shape = [_COUNT.pack(value.ndim), *map(_COUNT.pack, value.shape)]
-        pieces += [_FULL if full else _ARRAY, *shape, (bits[:1] if full else bits).tobytes()]
+        pieces += [_CONSTANT if constant else _ARRAY, *shape, (bits[:1] if constant else bits).tobytes()]
     else:
         raise TypeError(f"a truth is no {type(value).__name__}")
 
 
-def decoded(words: bytes) -> Any:
+def decoded(data: bytes) -> Any:
     """The truth in these bytes, with read-only arrays. Raises Undecodable."""
-    reader = _Reader(words)
+    reader = _Reader(data)
     try:
         value = reader.value()
     except (struct.error, ValueError, UnicodeDecodeError) as error:
         raise Undecodable(str(error)) from None
-    if reader.place != len(words):
+    if reader.position != len(data):
         raise Undecodable("there is more of it")
     return value
 
 
 class _Reader:
-    def __init__(self, words: bytes) -> None:
-        self._words = words
-        self.place = 0
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.position = 0
 
     def value(self) -> Any:
-        kind = self._taken(1)
+        kind = self._take(1)
         if kind == _NOTHING:
             return None
-        if kind in (_ARRAY, _FULL):
+        if kind in (_ARRAY, _CONSTANT):
             shape = tuple(self._count() for _ in range(self._count()))
-            size = 1 if kind == _FULL else math.prod(shape)
-            numbers = np.frombuffer(self._taken(8 * size), "<f8")
-            return np.broadcast_to(numbers, shape) if kind == _FULL else numbers.reshape(shape)
+            size = 1 if kind == _CONSTANT else math.prod(shape)
+            numbers = np.frombuffer(self._take(8 * size), "<f8")
+            return np.broadcast_to(numbers, shape) if kind == _CONSTANT else numbers.reshape(shape)
         if kind == _PAIR:
             return DD(self.value(), self.value())
         if kind == _VALUE:
             return Value(self.value(), self.value())
         if kind == _NAMED:
-            return {self._taken(self._count()).decode(): self.value() for _ in range(self._count())}
+            return {self._take(self._count()).decode(): self.value() for _ in range(self._count())}
         if kind == _LIST:
             return [self.value() for _ in range(self._count())]
         raise Undecodable(f"nothing is marked {kind!r}")
 
     def _count(self) -> int:
-        return _COUNT.unpack(self._taken(_COUNT.size))[0]
+        return _COUNT.unpack(self._take(_COUNT.size))[0]
 
-    def _taken(self, count: int) -> bytes:
-        found = self._words[self.place : self.place + count]
+    def _take(self, count: int) -> bytes:
+        found = self._data[self.position : self.position + count]
         if len(found) < count:
             raise Undecodable("the end is missing")
-        self.place += count
+        self.position += count
         return found

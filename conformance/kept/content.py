@@ -15,10 +15,10 @@ from ...reference.accuracy import Arithmetic
 from ..sources import sources
 
 #: Bytes of a key. Among 10^12 contents, two have the same key with probability 10^-14.
-KEY = 16
+KEY_BYTES = 16
 
 #: All code that a truth runs, below the package. A test compares the list with what truths import.
-CODE = (
+TRUTH_SOURCES = (
     "reference",
     "spec",
     "adapters/binding.py",
@@ -32,7 +32,7 @@ CODE = (
 def token(value: Any) -> Hashable:
     """The hashable form of a value in a key."""
     if isinstance(value, np.ndarray):
-        return value.dtype.name, value.shape, hashlib.blake2b(value.tobytes(), digest_size=KEY).digest()
+        return value.dtype.name, value.shape, hashlib.blake2b(value.tobytes(), digest_size=KEY_BYTES).digest()
     if isinstance(value, Mapping):
         return tuple((name, token(one)) for name, one in value.items())
     if isinstance(value, tuple):
@@ -42,18 +42,18 @@ def token(value: Any) -> Hashable:
 
 def fingerprint(*tokens: Hashable) -> bytes:
     """One token for several."""
-    return hashlib.blake2b(repr(_told(tokens)).encode(), digest_size=KEY).digest()
+    return hashlib.blake2b(repr(_reproducible(tokens)).encode(), digest_size=KEY_BYTES).digest()
 
 
 def digest(*tokens: Hashable) -> bytes:
     """The key for several tokens and this version of the code."""
-    return hashlib.blake2b(repr(_told(tokens)).encode(), digest_size=KEY, key=_version()).digest()
+    return hashlib.blake2b(repr(_reproducible(tokens)).encode(), digest_size=KEY_BYTES, key=_version()).digest()
 
 
-def _told(value: Any) -> Any:
+def _reproducible(value: Any) -> Any:
     """A token in a form whose repr is the same in every process."""
     if isinstance(value, tuple):
-        return tuple(map(_told, value))
+        return tuple(map(_reproducible, value))
     return _arithmetic(value) if isinstance(value, Arithmetic) else value
 
 
@@ -67,4 +67,4 @@ def _arithmetic(value: Arithmetic) -> str:
 @lru_cache(maxsize=1)
 def _version() -> bytes:
     """The version that results depend on: our code, NumPy's, and the kind of machine."""
-    return hashlib.blake2b(f"{sources(*CODE)} {np.__version__} {platform.machine()}".encode()).digest()
+    return hashlib.blake2b(f"{sources(*TRUTH_SOURCES)} {np.__version__} {platform.machine()}".encode()).digest()

@@ -1,4 +1,4 @@
-"""Caching of a truth's methods: ``once`` in memory, ``kept`` also on disk."""
+"""Caching of a truth's methods: ``cached_in_memory``, or ``cached_on_disk`` too."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:  # a Python that was built without SQLite has none
 
 P = ParamSpec("P")
 T = TypeVar("T")
-S = TypeVar("S", bound="Keeping")
+S = TypeVar("S", bound="CachedMethods")
 
 
 @attrs.define(eq=False)
-class Keeping:
+class CachedMethods:
     """Base of classes with cached methods."""
 
     #: The store on disk; None if results are kept in memory only.
@@ -33,7 +33,7 @@ class Keeping:
         raise NotImplementedError
 
 
-def once(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+def cached_in_memory(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
     """Compute a method once for the same arguments; arrays are compared by content."""
 
     @wraps(method)
@@ -46,21 +46,21 @@ def once(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], 
     return found
 
 
-def kept(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """As ``once``, for a method that returns arrays; its results are also kept in the store, if there is one."""
+def cached_on_disk(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """As ``cached_in_memory``, for a method that returns arrays; the store, if there is one, keeps its results too."""
 
-    def recalled(self: S, *arguments: P.args, **named: P.kwargs) -> T:
+    def found(self: S, *arguments: P.args, **named: P.kwargs) -> T:
         if self.store is None:
             return method(self, *arguments, **named)
         key = digest(type(self).__name__, self.identity, method.__name__, token(arguments), token(named))
-        words = self.store.find(key)
-        if words is not None:
+        data = self.store.find(key)
+        if data is not None:
             try:
-                return decoded(words)
+                return decoded(data)
             except Undecodable:  # it is not what we wrote: compute it
                 pass
         value = method(self, *arguments, **named)
         self.store.put(key, encoded(value))
         return value
 
-    return once(wraps(method)(recalled))
+    return cached_in_memory(wraps(method)(found))

@@ -21,28 +21,30 @@ FILE = "truths.sqlite"
 LIMIT = 1 << 30
 
 #: Entries wait in memory until they have this many bytes, and are then written together.
-_WAITING = 4 << 20
+_BATCH_BYTES = 4 << 20
 
 #: Larger entries are not kept. At `standard` one in 200 is larger; these would take two thirds of the room, and save
 #: a sixth of the time.
-_LARGE = 1 << 20
+_LARGEST_ENTRY = 1 << 20
 
-_CHECK = 16
-_PAGE = 4096
+_CHECKSUM_BYTES = 16
+_PAGE_BYTES = 4096
 
 #: Exceptions from a damaged file. If names in it are not text, Python's module raises the decoding error.
 _DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 #: Seconds that a write waits for another process's write.
-_PATIENCE = 5.0
+_LOCK_SECONDS = 5.0
 
 
 class Store:
     """Entries by key in one file."""
 
-    def __init__(self, folder: Path, limit: int = LIMIT, *, what: str = "truths", largest: int = _LARGE) -> None:
+    def __init__(
+        self, folder: Path, limit: int = LIMIT, *, what: str = "truths", largest: int = _LARGEST_ENTRY
+    ) -> None:
         self._file = folder / f"{what}.sqlite"
-        self._limit, self._what, self._largest = limit, what, largest
+        self._limit, self._table, self._largest = limit, what, largest
         self._waiting: dict[bytes, bytes] = {}
         self._size = 0
         self._connection = self._opened()
@@ -51,20 +53,20 @@ class Store:
 
     def find(self, key: bytes) -> bytes | None:
         """The bytes under a key; None if there are none, or if they are damaged."""
-        words = self._waiting.get(key) or self._read(key)
-        if words is None or _checksum(key, words[_CHECK:]) != words[:_CHECK]:
+        data = self._waiting.get(key) or self._read(key)
+        if data is None or _checksum(key, data[_CHECKSUM_BYTES:]) != data[:_CHECKSUM_BYTES]:
             self.misses += 1
             return None
         self.hits += 1
-        return words[_CHECK:]
+        return data[_CHECKSUM_BYTES:]
 
-    def put(self, key: bytes, words: bytes) -> None:
+    def put(self, key: bytes, data: bytes) -> None:
         """Keep bytes under a key, replacing any others."""
-        if self._connection is None or len(words) > self._largest:
+        if self._connection is None or len(data) > self._largest:
             return
-        self._waiting[key] = _checksum(key, words) + words
-        self._size += len(words)
-        if self._size >= _WAITING:
+        self._waiting[key] = _checksum(key, data) + data
+        self._size += len(data)
+        if self._size >= _BATCH_BYTES:
             self.flush()
 
     def flush(self) -> None:
@@ -81,7 +83,7 @@ class Store:
                 self._make_room()
                 self._write(waiting)
         except _DAMAGED:
-            self._begin_anew()
+            self._replace_file()
 
     def close(self) -> None:
         """Write the waiting entries and close the file."""
@@ -104,19 +106,19 @@ class Store:
         return None
 
     def _connected(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._file, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(self._file, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             for setting in (
-                f"page_size={_PAGE}",
+                f"page_size={_PAGE_BYTES}",
                 "journal_mode=WAL",
                 "synchronous=OFF",  # a power cut may damage the file, which we notice
                 "mmap_size=0",  # a mapped file that another process truncates would end this process
-                f"max_page_count={max(16, self._limit // _PAGE)}",
-                f"journal_size_limit={_WAITING}",
+                f"max_page_count={max(16, self._limit // _PAGE_BYTES)}",
+                f"journal_size_limit={_BATCH_BYTES}",
             ):
                 connection.execute(f"PRAGMA {setting}")
             connection.execute(
-                f"CREATE TABLE IF NOT EXISTS {self._what} (key BLOB UNIQUE NOT NULL, words BLOB NOT NULL)"
+                f"CREATE TABLE IF NOT EXISTS {self._table} (key BLOB UNIQUE NOT NULL, words BLOB NOT NULL)"
             )
         except BaseException:
             connection.close()
@@ -128,11 +130,11 @@ class Store:
         if self._connection is None:
             return None
         try:
-            row = self._connection.execute(f"SELECT words FROM {self._what} WHERE key = ?", (key,)).fetchone()
+            row = self._connection.execute(f"SELECT words FROM {self._table} WHERE key = ?", (key,)).fetchone()
         except sqlite3.OperationalError:
             return None
         except _DAMAGED:
-            self._begin_anew()
+            self._replace_file()
             return None
         return row[0] if row is not None and isinstance(row[0], bytes) else None
 
@@ -140,7 +142,7 @@ class Store:
         assert self._connection is not None
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            self._connection.executemany(f"INSERT OR REPLACE INTO {self._what} VALUES (?, ?)", entries)
+            self._connection.executemany(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?)", entries)
             self._connection.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
@@ -155,9 +157,9 @@ class Store:
         none.
         """
         assert self._connection is not None
-        self._connection.execute(f"DELETE FROM {self._what} WHERE random() % 2")
+        self._connection.execute(f"DELETE FROM {self._table} WHERE random() % 2")
 
-    def _begin_anew(self) -> None:
+    def _replace_file(self) -> None:
         """Delete a damaged file and start a new one. Another process that has it open continues without it."""
         if self._connection is not None:
             with contextlib.suppress(sqlite3.Error):
@@ -171,5 +173,5 @@ class Store:
                 os.unlink(f"{self._file}{ending}")
 
 
-def _checksum(key: bytes, words: bytes) -> bytes:
-    return hashlib.blake2b(words, digest_size=_CHECK, key=key).digest()
+def _checksum(key: bytes, data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=_CHECKSUM_BYTES, key=key).digest()

@@ -19,14 +19,14 @@ from pathlib import Path
 import attrs
 
 from ...adapters.own_function import file_of, names_a_function
-from .innocent import MODULES, PACKAGES
-from .reach import defined, local_name, reaches, unknown_import
+from .allowed_names import MODULES, PACKAGES
+from .reach import first_outside_use, local_name, own_names, unknown_import
 
 #: The folders in which packages are installed.
 _INSTALLED = {"site-packages", "dist-packages"}
 
 #: Our own package, whose sources are in every key.
-_OURS = __name__.partition(".")[0]
+_OWN_PACKAGE = __name__.partition(".")[0]
 
 
 class _Obstacle(Exception):
@@ -34,7 +34,7 @@ class _Obstacle(Exception):
 
 
 @attrs.define
-class Followed:
+class TargetSources:
     """The files and packages that a target is made of."""
 
     #: Its source files outside the installed packages.
@@ -52,19 +52,19 @@ class Followed:
         self._sources.append((file, tree, modules))
         return modules
 
-    def reaching(self) -> str:
+    def outside_use(self) -> str:
         """The first use in the sources that may reach outside the program; empty if there is none."""
-        own = set[str]().union(*(defined(tree) for _, tree, _ in self._sources))
+        own = set[str]().union(*(own_names(tree) for _, tree, _ in self._sources))
         for file, tree, modules in self._sources:
-            if outward := reaches(tree, own, modules):
+            if outward := first_outside_use(tree, own, modules):
                 return f"{file.name} {outward}"
         return ""
 
 
-def followed(target: str) -> Followed:
+def sources_of_target(target: str) -> TargetSources:
     """Follow the target FILE.py:NAME or package.module:NAME."""
     importlib.invalidate_caches()
-    found, place = Followed(), target.rpartition(":")[0]
+    found, place = TargetSources(), target.rpartition(":")[0]
     try:
         if not names_a_function(target):
             raise _Obstacle("it is no function")
@@ -73,16 +73,16 @@ def followed(target: str) -> Followed:
             _follow(file, [str(file.parent), *sys.path], found)
         else:
             # The worker has the working directory first on its import path, as `python -m` does.
-            _import(place, [os.getcwd(), *sys.path], found)
+            _follow_module(place, [os.getcwd(), *sys.path], found)
             if not found.files and not found.packages:
                 raise _Obstacle(f"{place} is not found")
-        found.obstacle = found.reaching()
+        found.obstacle = found.outside_use()
     except _Obstacle as obstacle:
         found.obstacle = str(obstacle)
     return found
 
 
-def _follow(file: Path, path: Sequence[str], found: Followed) -> None:
+def _follow(file: Path, path: Sequence[str], found: TargetSources) -> None:
     if file in found.files:
         return
     found.files[file] = None
@@ -100,16 +100,16 @@ def _follow(file: Path, path: Sequence[str], found: Followed) -> None:
 
 
 def _follow_alias(
-    node: ast.Import | ast.ImportFrom, alias: ast.alias, file: Path, path: Sequence[str], found: Followed
+    node: ast.Import | ast.ImportFrom, alias: ast.alias, file: Path, path: Sequence[str], found: TargetSources
 ) -> bool:
     """Follow one name of an import. Returns whether it belongs to the target itself."""
     own = False
-    for name in _imports(node, alias, file):
-        own |= _beside(name, path, found) if isinstance(name, Path) else _import(name, path, found)
+    for name in _imported_modules(node, alias, file):
+        own |= _follow_relative(name, path, found) if isinstance(name, Path) else _follow_module(name, path, found)
     return own
 
 
-def _imports(node: ast.Import | ast.ImportFrom, alias: ast.alias, file: Path) -> Iterator[str | Path]:
+def _imported_modules(node: ast.Import | ast.ImportFrom, alias: ast.alias, file: Path) -> Iterator[str | Path]:
     """
     The modules that a statement may import: names, or for relative imports paths without an ending.
 
@@ -125,7 +125,7 @@ def _imports(node: ast.Import | ast.ImportFrom, alias: ast.alias, file: Path) ->
         yield from (str(node.module), f"{node.module}.{alias.name}")
 
 
-def _beside(place: Path, path: Sequence[str], found: Followed) -> bool:
+def _follow_relative(place: Path, path: Sequence[str], found: TargetSources) -> bool:
     """Follow a module of the same package, and the `__init__.py` of each package above it."""
     for file in (place / "__init__.py", place.with_name(f"{place.name}.py")):
         if file.is_file():
@@ -137,12 +137,12 @@ def _beside(place: Path, path: Sequence[str], found: Followed) -> bool:
     return True
 
 
-def _import(name: str, path: Sequence[str], found: Followed) -> bool:
+def _follow_module(name: str, path: Sequence[str], found: TargetSources) -> bool:
     """Follow a module by name. Returns whether it is in a file of the target itself."""
     root = name.partition(".")[0]
-    if root == _OURS:
+    if root == _OWN_PACKAGE:
         return True
-    if root in sys.stdlib_module_names and (root in sys.builtin_module_names or _local(root, path) is None):
+    if root in sys.stdlib_module_names and (root in sys.builtin_module_names or _local_module(root, path) is None):
         if root not in MODULES:
             raise _Obstacle(f"imports {root}")
         return False
@@ -153,7 +153,7 @@ def _import(name: str, path: Sequence[str], found: Followed) -> bool:
         if spec is None:
             return own  # there is no such module now; if it appears, it is followed, and the key changes
         if spec.origin and _is_installed(spec.origin):
-            _enter(root, found)
+            _add_package(root, found)
             return own
         if spec.origin and spec.has_location:
             if not spec.origin.endswith(".py"):
@@ -164,19 +164,19 @@ def _import(name: str, path: Sequence[str], found: Followed) -> bool:
             raise _Obstacle(f"imports {name}, which has no file")
         within = list(spec.submodule_search_locations or ())
         if any(map(_is_installed, within)):
-            _enter(root, found)
+            _add_package(root, found)
             return own
     return own
 
 
-def _enter(package: str, found: Followed) -> None:
+def _add_package(package: str, found: TargetSources) -> None:
     """Add an installed package. Raises _Obstacle if its names are not known."""
     if package not in PACKAGES:
         raise _Obstacle(f"imports {package}, and what that reaches is not known")
     found.packages[package] = None
 
 
-def _local(root: str, path: Sequence[str]) -> ModuleSpec | None:
+def _local_module(root: str, path: Sequence[str]) -> ModuleSpec | None:
     """A module in the target's own folder that hides one of the standard library."""
     return PathFinder.find_spec(root, list(path[:1]))
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import attrs
 
 #: Files apart from distributions that affect imports.
-_STARTING = (".pth", ".egg-link")
-_CUSTOM = {"sitecustomize.py", "usercustomize.py"}
+_PATH_FILES = (".pth", ".egg-link")
+_CUSTOMISATIONS = {"sitecustomize.py", "usercustomize.py"}
 
 #: Seconds by which a file may be newer than the record of its installation.
-_SLACK = 2.0
+_MTIME_SLACK = 2.0
 
 
 @attrs.frozen
@@ -44,7 +44,7 @@ class Installed:
         """The packages installed now."""
         told, records = [f"path {entry}" for entry in sys.path], list[_Record]()
         for folder in dict.fromkeys(sys.path):
-            told += _of_folder(Path(folder or "."), records)
+            told += _folder_texts(Path(folder or "."), records)
         return cls(tuple(told), tuple(records))
 
     def for_key(self, packages: Iterable[str]) -> tuple[list[str], str]:
@@ -60,11 +60,11 @@ class Installed:
             if record is None:
                 return told, f"{package} is used where it was built"
             place = record.path.parent.parent / package
-            told += _edited(record, place) if place.is_dir() else [digest_of(place.with_suffix(".py"))]
+            told += _edited_files(record, place) if place.is_dir() else [digest_of(place.with_suffix(".py"))]
         return told, ""
 
 
-def _of_folder(folder: Path, records: list[_Record]) -> Iterator[str]:
+def _folder_texts(folder: Path, records: list[_Record]) -> Iterator[str]:
     try:
         names = sorted(os.listdir(folder))
     except OSError:  # a zip file, or nothing
@@ -79,13 +79,13 @@ def _of_folder(folder: Path, records: list[_Record]) -> Iterator[str]:
             if content:
                 records.append(_Record(record, content))
             yield f"{name} {_digest(content)}"
-        elif name.endswith(_STARTING) or name in _CUSTOM:
+        elif name.endswith(_PATH_FILES) or name in _CUSTOMISATIONS:
             yield f"{name} {digest_of(folder / name)}"
 
 
-def _edited(record: _Record, folder: Path) -> Iterator[str]:
+def _edited_files(record: _Record, folder: Path) -> Iterator[str]:
     """The files of a package that changed after installation, with digests, and those that are gone."""
-    home, since = folder.parent, record.path.stat().st_mtime + _SLACK
+    home, since = folder.parent, record.path.stat().st_mtime + _MTIME_SLACK
     recorded = {row[0]: row[2] for row in csv.reader(record.content.decode("utf-8", "replace").splitlines()) if row[2:]}
     there: set[str] = set()
     for path, stat in _files(str(folder)):
@@ -95,7 +95,9 @@ def _edited(record: _Record, folder: Path) -> Iterator[str]:
             yield f"{name} {digest_of(Path(path))}"
     of_it = f"{folder.name}/"
     yield from (
-        f"{name} is gone" for name in sorted(recorded.keys() - there) if name.startswith(of_it) and _counts(name)
+        f"{name} is gone"
+        for name in sorted(recorded.keys() - there)
+        if name.startswith(of_it) and _is_not_compiled(name)
     )
 
 
@@ -109,11 +111,11 @@ def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
         if entry.is_dir(follow_symlinks=False):
             if entry.name != "__pycache__":
                 yield from _files(entry.path)
-        elif _counts(entry.name):
+        elif _is_not_compiled(entry.name):
             yield entry.path, entry.stat()
 
 
-def _counts(name: str) -> bool:
+def _is_not_compiled(name: str) -> bool:
     return not name.endswith(".pyc")
 
 

@@ -19,12 +19,12 @@ from ..running.unit import Unit
 from .result_store import ResultStore
 
 
-def judged_and_kept(request: Request, store: ResultStore, jobs: int | None, listener: Listener | None) -> Report:
+def judge_and_keep(request: Request, store: ResultStore, jobs: int | None, listener: Listener | None) -> Report:
     """The report on a request, judged by ``jobs`` processes; units that are in the store are not judged again."""
-    return judged(request, _Keeping(executor(request, jobs=jobs), store), listener)
+    return judged(request, _KeepingExecutor(executor(request, jobs=jobs), store), listener)
 
 
-class _Keeping:
+class _KeepingExecutor:
     """An executor that looks up each unit in the store, and puts there the units that it judged."""
 
     def __init__(self, judges: Any, store: ResultStore) -> None:
@@ -33,7 +33,7 @@ class _Keeping:
         self._paces: Mapping[str, str] = {}
         self._foremost: dict[str, str] = {}
 
-    def __enter__(self) -> _Keeping:
+    def __enter__(self) -> _KeepingExecutor:
         self._judges.__enter__()
         for offer in self._judges.offers():
             self._foremost[offer.name] = offer.foremost
@@ -51,7 +51,7 @@ class _Keeping:
         self._paces = self._judges.measure()
         asked: dict[Unit, Unit] = {}
         for unit in units:
-            found = {name: self._store.unit(name, unit, *self._way(name)) for name in unit.targets}
+            found = {name: self._store.unit(name, unit, *self._pace_and_dtype(name)) for name in unit.targets}
             left = tuple(name for name, report in found.items() if report is None)
             for name, report in found.items():
                 if report is not None:
@@ -71,9 +71,9 @@ class _Keeping:
 
     def _keep(self, unit: Unit, report: Report) -> None:
         for name in unit.targets:
-            self._store.keep_unit(name, unit, *self._way(name), report)
+            self._store.keep_unit(name, unit, *self._pace_and_dtype(name), report)
 
-    def _way(self, name: str) -> tuple[str, str]:
+    def _pace_and_dtype(self, name: str) -> tuple[str, str]:
         """The pace of a target, and the dtype in which it is checked most thoroughly."""
         return self._paces.get(name, ""), self._foremost[name]
 

@@ -15,7 +15,7 @@ import attrs
 from ...spec.errors import NormspecError
 from ..engine.order import Order
 from ..engine.progress import Listener
-from ..kept.place import results_at
+from ..kept.cache_folder import results_store
 from ..requests.request import Request
 from ..results.report import Report
 from .result_store import ResultStore
@@ -42,7 +42,7 @@ def report_on(
     started, names = time.perf_counter(), request.names
     targets = [name for name in names if isinstance(name, str)]
     # A callable of this process has no file that determines it, and the machines of a cluster have their own files.
-    store = results_at(request.cache) if cluster is None and len(targets) == len(names) else None
+    store = results_store(request.cache) if cluster is None and len(targets) == len(names) else None
     if store is None:
         if resume:
             raise NothingToResume(_why_not(request, cluster))
@@ -50,31 +50,31 @@ def report_on(
         from ..running.judging import judged
 
         return judged(request, executor(request, jobs=jobs, cluster=cluster), listener)
-    together = _is_asked_of_all(request)
-    kept = ResultStore.of(store, request, targets, together=together, resume=resume)
+    interdependent = _is_interdependent(request)
+    kept = ResultStore.of(store, request, targets, interdependent=interdependent, resume=resume)
     reports = {name: report for name in targets if (report := kept.whole(name)) is not None}
-    left = [name for name in targets if name not in reports or (together and len(reports) < len(targets))]
+    left = [name for name in targets if name not in reports or (interdependent and len(reports) < len(targets))]
     if left:
         part = attrs.evolve(request, targets=tuple(left), part=request.part or len(left) < len(targets))
         # Import the judging code only if something is left: the import takes longer than the rest of a second run.
-        from .judging import judged_and_kept
+        from .judging import judge_and_keep
 
-        found = judged_and_kept(part, kept, jobs, listener)
+        found = judge_and_keep(part, kept, jobs, listener)
         kept.keep_whole(left, found)
         reports = {**{name: report for name, report in reports.items() if name not in left}, "": found}
-    report = _together(request, targets, list(reports.values()))
+    report = _merged_report(request, targets, list(reports.values()))
     return attrs.evolve(report, seconds=time.perf_counter() - started) if set(reports) != {""} else report
 
 
 def results_of(request: Request) -> ResultStore | None:
     """The kept results of the units of a request on one target; None for several targets, or one that is always run."""
-    name, store = request.names[0], results_at(request.cache)
+    name, store = request.names[0], results_store(request.cache)
     if len(request.names) > 1 or not isinstance(name, str) or store is None:
         return None
-    return ResultStore.of_followed(store, request, name, together=_is_asked_of_all(request))
+    return ResultStore.of_one_target(store, request, name, interdependent=_is_interdependent(request))
 
 
-def _is_asked_of_all(request: Request) -> bool:
+def _is_interdependent(request: Request) -> bool:
     """Whether the request has options that may be about only some targets, so that results depend on the others."""
     return bool(request.only or request.binding or request.require or request.conventions)
 
@@ -87,7 +87,7 @@ def _why_not(request: Request, cluster: str | None) -> str:
     return "--resume needs what the interrupted run has kept: go without --no-cache, or name its --cache-dir"
 
 
-def _together(request: Request, targets: Sequence[str], reports: Sequence[Report]) -> Report:
+def _merged_report(request: Request, targets: Sequence[str], reports: Sequence[Report]) -> Report:
     """The report merged from reports on some of the targets each."""
     if len(reports) == 1:
         return reports[0]

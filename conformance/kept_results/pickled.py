@@ -17,10 +17,10 @@ from typing import Any
 import attrs
 
 #: Our own package.
-_OURS = __name__.partition(".")[0]
+_OWN_PACKAGE = __name__.partition(".")[0]
 
 #: The other allowed names: arrays, their dtypes and scalars, and containers.
-_FOREIGN = {
+_OTHERS_ALLOWED = {
     ("builtins", "set"),
     ("builtins", "frozenset"),
     ("builtins", "complex"),
@@ -52,17 +52,17 @@ class Unwritable(ValueError):
 def pickled(value: Any) -> bytes:
     """A value of ours as bytes. Raises Unwritable, also for a value that `unpickled` would refuse."""
     try:
-        words = zlib.compress(pickle.dumps(value, protocol=5), level=1)
-        unpickled(words)
+        data = zlib.compress(pickle.dumps(value, protocol=5), level=1)
+        unpickled(data)
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError, Unreadable) as error:
         raise Unwritable(str(error)) from None
-    return words
+    return data
 
 
-def unpickled(words: bytes) -> Any:
+def unpickled(data: bytes) -> Any:
     """The value in these bytes. Raises Unreadable, and then nothing was run."""
     try:
-        return _Reader(io.BytesIO(zlib.decompress(words))).load()
+        return _Reader(io.BytesIO(zlib.decompress(data))).load()
     except (zlib.error, pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, ImportError) as error:
         raise Unreadable(str(error)) from None
 
@@ -70,9 +70,9 @@ def unpickled(words: bytes) -> Any:
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """The class that a pickle names, if it is allowed."""
-        if (module, name) in _FOREIGN:
+        if (module, name) in _OTHERS_ALLOWED:
             return super().find_class(module, name)
-        if module.partition(".")[0] == _OURS and "." not in name:
+        if module.partition(".")[0] == _OWN_PACKAGE and "." not in name:
             found = super().find_class(module, name)
             if isinstance(found, type) and _holds_values(found):
                 return found

@@ -7,50 +7,50 @@ import builtins
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 
-from .innocent import BUILT_IN, BY_NAME, NAMES
+from .allowed_names import BUILT_IN, LOOK_UPS, NAMES
 
 #: Kernel languages, in which `load` reads memory and not a file.
-_OF_KERNELS = ("triton.language", "jax.experimental.pallas")
+_KERNEL_LANGUAGES = ("triton.language", "jax.experimental.pallas")
 
 #: Words at the beginning (and in _WORD also at the end) of names that may reach outside. If a target defines such a
 #: name itself, the name still does not count as known, because an object from elsewhere may have the same name.
-_BEGINNING = (
+_OUTSIDE_WORDS = (
     "argv", "cdll", "compil", "connect", "ctypes", "dlopen", "download", "environ", "exec", "extension", "file",
     "getenv", "hub", "import", "librar", "load", "memmap", "mmap", "open", "path", "pickl", "popen", "pretrained",
     "read", "request", "session", "shelve", "socket", "spawn", "sqlite", "stdin", "subprocess", "system", "url",
 )  # fmt: skip
-_WORD = re.compile(rf"(?:^|_)(?:{'|'.join(_BEGINNING)})|(?:(?<!pro)files?|paths?|urls?|txt|csv)(?:$|_)")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_OUTSIDE_NAME = re.compile(rf"(?:^|_)(?:{'|'.join(_OUTSIDE_WORDS)})|(?:(?<!pro)files?|paths?|urls?|txt|csv)(?:$|_)")
+_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 _EXCEPTIONS = {name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)}
 
 
-def defined(tree: ast.Module) -> set[str]:
+def own_names(tree: ast.Module) -> set[str]:
     """The names of a source's own attributes, functions, classes and values, without those that may reach outside."""
-    return {name for name in {*_bound(tree), *_attributes_set(tree)} if not _is_outward(name)}
+    return {name for name in {*_bound_names(tree), *_attributes_set(tree)} if not _may_reach_outside(name)}
 
 
-def reaches(tree: ast.Module, own: Container[str], modules: Container[str]) -> str:
+def first_outside_use(tree: ast.Module, own: Container[str], modules: Container[str]) -> str:
     """
     The first use in a source that may reach outside the program, in words; empty if there is none.
 
     ``own`` holds the names that the sources of the target define. ``modules`` holds the names that this source gives to
     modules of the target, whose attributes are then names of the target's own.
     """
-    return next(_Reading(tree, own, modules).found(), "")
+    return next(_NameCheck(tree, own, modules).found(), "")
 
 
-class _Reading:
+class _NameCheck:
     def __init__(self, tree: ast.Module, own: Container[str], modules: Container[str]) -> None:
         self.tree, self.own = tree, own
-        self.bound = set(_bound(tree)) | set(_imported(tree))
-        self.foreign = {name for name in _imported(tree) if name not in modules}
+        self.bound = set(_bound_names(tree)) | set(_imported_names(tree))
+        self.foreign = {name for name in _imported_names(tree) if name not in modules}
         self.kernels = _kernel_languages(tree)
         calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
         self.looked_up = {id(call.func) for call in calls if self._is_known_look_up(call)}
 
     def found(self) -> Iterator[str]:
-        """All uses of names that are not known to be innocent."""
+        """All uses of names that are not on the list of allowed names."""
         for node in ast.walk(self.tree):
             for name in self._unknown(node):
                 yield f"uses {name} (line {getattr(node, 'lineno', 1)})"
@@ -60,7 +60,7 @@ class _Reading:
             if not self._is_known(node.attr, of=node.value):
                 yield node.attr
         elif isinstance(node, ast.Name):
-            if node.id in BY_NAME and node.id not in self.bound:
+            if node.id in LOOK_UPS and node.id not in self.bound:
                 yield from () if id(node) in self.looked_up else (f"{node.id} of a name that is not known here",)
             elif node.id not in self.bound and node.id not in BUILT_IN and node.id not in _EXCEPTIONS:
                 yield node.id
@@ -74,7 +74,7 @@ class _Reading:
 
     def _is_known_look_up(self, node: ast.AST) -> bool:
         """Whether this is `getattr(a, "b")`, `hasattr` or `setattr` with a known name b."""
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BY_NAME):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in LOOK_UPS):
             return False
         name = node.args[1] if len(node.args) > 1 else None
         return (
@@ -85,13 +85,15 @@ class _Reading:
 def unknown_import(node: ast.Import | ast.ImportFrom, names: Sequence[str]) -> str:
     """The unknown name that an import takes from an installed package, or its `*`; empty if there is none."""
     if isinstance(node, ast.Import):
-        return next((name for name in names if name not in _OF_KERNELS and not _all_known(name.split(".")[1:])), "")
+        return next(
+            (name for name in names if name not in _KERNEL_LANGUAGES and not _all_known(name.split(".")[1:])), ""
+        )
     module = node.module or "."
     if any(alias.name == "*" for alias in node.names):
         return f"* of {module}"
-    if module in _OF_KERNELS:
+    if module in _KERNEL_LANGUAGES:
         return ""
-    names = [name for name in names if f"{module}.{name}" not in _OF_KERNELS]
+    names = [name for name in names if f"{module}.{name}" not in _KERNEL_LANGUAGES]
     known = _all_known(module.split(".")[1:])
     return next((f"{name} of {module}" for name in names if not known or name not in NAMES), "")
 
@@ -100,7 +102,7 @@ def _all_known(names: Iterable[str]) -> bool:
     return all(name in NAMES for name in names)
 
 
-def _bound(tree: ast.Module) -> Iterator[str]:
+def _bound_names(tree: ast.Module) -> Iterator[str]:
     """All names that a source binds, except by imports."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -115,7 +117,7 @@ def _bound(tree: ast.Module) -> Iterator[str]:
             yield node.rest
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported_names(tree: ast.Module) -> Iterator[str]:
     """The local names of a source's imports."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -133,8 +135,8 @@ def _attributes_set(tree: ast.Module) -> Iterator[str]:
             yield node.attr
 
 
-def _is_outward(name: str) -> bool:
-    return _WORD.search(_HUMP.sub("_", name).lower()) is not None
+def _may_reach_outside(name: str) -> bool:
+    return _OUTSIDE_NAME.search(_CAMEL_CASE.sub("_", name).lower()) is not None
 
 
 def _kernel_languages(tree: ast.Module) -> set[str]:
@@ -142,8 +144,8 @@ def _kernel_languages(tree: ast.Module) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {one.asname for one in node.names if one.asname and one.name in _OF_KERNELS}
+            found |= {one.asname for one in node.names if one.asname and one.name in _KERNEL_LANGUAGES}
         elif isinstance(node, ast.ImportFrom):
             whole = {f"{node.module}.{one.name}": one.asname or one.name for one in node.names}
-            found |= {name for module, name in whole.items() if module in _OF_KERNELS}
+            found |= {name for module, name in whole.items() if module in _KERNEL_LANGUAGES}
     return found

@@ -21,7 +21,7 @@ from ...adapters.targets import TARGETS, resolve
 from ...spec.conventions import ensure_about
 from ...spec.errors import NormspecError, UnknownDtype, choices
 from ...spec.operators import OPERATORS
-from ..kept.place import store_at
+from ..kept.cache_folder import truths_store
 from .choosing import check_bindings, matches, operators_of, selected
 from .per_target import declared, ensure_meant, of
 from .plan import Plan
@@ -114,7 +114,7 @@ class Request:
             required=self.required,
             mode=self.mode,
             own=self.own,
-            store=store_at(self.cache),
+            store=truths_store(self.cache),
         )
 
     @property

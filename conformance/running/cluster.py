@@ -16,7 +16,7 @@ from distributed import Client  # pyright: ignore[reportMissingImports]
 
 from ...spec.errors import NormspecError, NotImportable, one_line
 from ..judging.verdicts import Result
-from ..kept.place import NOWHERE
+from ..kept.cache_folder import NO_CACHE
 from ..requests.request import Request
 from ..results.report import Report
 from .executor import Judged, UnitListener, whole
@@ -75,7 +75,7 @@ class Cluster:
         """The request for only one of its targets."""
         request = self._told.request
         # Our cache folder means nothing there: workers keep truths in their usual place, or nowhere.
-        cache = NOWHERE if request.cache == NOWHERE else ""
+        cache = NO_CACHE if request.cache == NO_CACHE else ""
         return attrs.evolve(self._told, request=attrs.evolve(request, targets=(name,), part=True, cache=cache))
 
     def _connected(self) -> Client:

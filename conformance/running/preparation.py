@@ -17,7 +17,7 @@ from ...spec.operators import OPERATORS
 from ..judging.library import Library
 from ..judging.truth import arithmetic_of
 from ..judging.truths import truth_of
-from ..kept.place import store_at
+from ..kept.cache_folder import truths_store
 from ..requests.profiles import profile_of
 from ..requests.request import Request
 from .unit import Unit
@@ -47,7 +47,7 @@ class Preparation:
         request = self.request
         if request.only:  # few of the cases will run
             return
-        profile, store = profile_of(request.profile), store_at(request.cache)
+        profile, store = profile_of(request.profile), truths_store(request.cache)
         for operator, dtype in islice(self._units(), _MOST):
             library = self._made[operator, dtype] = Library(dtype)
             for description in profile.cases(operator, request.seed):

@@ -11,7 +11,7 @@ from normspec.adapters.target import Target
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.faults import Fault
 from normspec.conformance.judging.library import Library
-from normspec.conformance.kept.place import store_at
+from normspec.conformance.kept.cache_folder import truths_store
 from normspec.conformance.replay.reading import failed_cases
 from normspec.conformance.replay.replaying import judged_again
 from normspec.conformance.requests.plan import Plan
@@ -31,7 +31,7 @@ def shown_in(fault: Fault) -> str:
 
 def plan(target: Target, dtype: str, profile: str = "quick", **rest: Any) -> Plan:
     """A plan for one target in one dtype."""
-    return Plan((target,), (dtype,), "cpu", {}, profile_of(profile), 0, store=store_at(""), **rest)
+    return Plan((target,), (dtype,), "cpu", {}, profile_of(profile), 0, store=truths_store(""), **rest)
 
 
 def report_on(fault: Fault, dtype: str) -> Report:

@@ -17,7 +17,7 @@ from normspec.conformance.engine.engine import Run
 from normspec.conformance.engine.excuse import excused
 from normspec.conformance.engine.progress import Listener
 from normspec.conformance.faults import FAULTS, Fault
-from normspec.conformance.kept.place import store_at
+from normspec.conformance.kept.cache_folder import truths_store
 from normspec.conformance.requests.plan import Plan
 from normspec.conformance.requests.profiles import profile_of
 from normspec.conformance.requests.specimens import target_of
@@ -62,7 +62,7 @@ def run(
         requirements=None if requirements is None else frozenset(requirements),
         required=frozenset(required),
         mode=mode,
-        store=store_at(""),
+        store=truths_store(""),
     )
     made = Run(plan, listener)
     return excused(made, diagnosed(made, made.report()))

@@ -15,8 +15,8 @@ from normspec.conformance.cases.case import build
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.judging.truth import Truth, arithmetic_of
 from normspec.conformance.kept import content
+from normspec.conformance.kept.cache_folder import UnusableCache, checked_cache, truths_store
 from normspec.conformance.kept.content import digest, token
-from normspec.conformance.kept.place import UnusableCache, checked_cache, store_at
 from normspec.conformance.kept.store import FILE, Store
 from normspec.conformance.running.preparation import Preparation
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
@@ -46,7 +46,7 @@ def test_no_report_depends_on_what_is_kept(alone, tmp_path, monkeypatch):
     # How many truths are made while the worker imports depends on time, and entries are counted here.
     monkeypatch.setattr(Preparation, "steps", lambda self: iter(()))
     assert told(tmp_path) == alone
-    store = store_at(str(tmp_path))
+    store = truths_store(str(tmp_path))
     assert store is not None and store.misses > 1000 > 10 * store.hits
     kept, store.misses = store.misses, 0
     assert told(tmp_path) == alone
@@ -85,7 +85,7 @@ def test_a_key_knows_all_the_code_that_a_truth_runs(checkout):
             if isinstance(node, ast.ImportFrom) and node.level:
                 room = {1: "conformance/judging/", 2: "conformance/"}.get(node.level, "")
                 names.add(room + str(node.module).replace(".", "/"))
-    covered = [place.removesuffix(".py") for place in content.CODE]
+    covered = [place.removesuffix(".py") for place in content.TRUTH_SOURCES]
     assert names and all(any(f"{name}/".startswith(f"{place}/") for place in covered) for name in names), names
 
 
@@ -120,20 +120,20 @@ def test_a_damaged_truth_is_computed(tmp_path):
 def test_nothing_is_kept_where_nothing_shall_be(tmp_path, monkeypatch):
     """`cache=False` and NORMSPEC_CACHE=none leave no file; a folder in NORMSPEC_CACHE gets one."""
     monkeypatch.setenv("NORMSPEC_CACHE", "none")
-    assert store_at("") is None and store_at(checked_cache(False)) is None
+    assert truths_store("") is None and truths_store(checked_cache(False)) is None
     monkeypatch.setenv("NORMSPEC_CACHE", str(tmp_path / "named"))
-    assert store_at(checked_cache(False)) is None and not (tmp_path / "named").exists()
-    assert store_at(checked_cache(None)) is not None and (tmp_path / "named" / FILE).exists()
+    assert truths_store(checked_cache(False)) is None and not (tmp_path / "named").exists()
+    assert truths_store(checked_cache(None)) is not None and (tmp_path / "named" / FILE).exists()
 
 
 def test_the_usual_place_is_the_users_cache(tmp_path, monkeypatch):
     """Without a word it is normspec's folder in the user's cache; where that cannot be, nothing is kept."""
     monkeypatch.delenv("NORMSPEC_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert store_at("") is not None and (tmp_path / "normspec" / FILE).exists()
+    assert truths_store("") is not None and (tmp_path / "normspec" / FILE).exists()
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert store_at("") is None
+    assert truths_store("") is None
 
 
 @pytest.mark.parametrize("how", ["argument", "variable"])

@@ -9,7 +9,7 @@ import pytest
 
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.faults import FAULTS, Fault
-from normspec.conformance.kept.place import store_at
+from normspec.conformance.kept.cache_folder import truths_store
 from normspec.conformance.kept.store import Store
 from normspec.conformance.requests.plan import Plan
 from normspec.conformance.requests.profiles import profile_of
@@ -47,7 +47,7 @@ def test_no_verdict_of_the_library_depends_on_what_is_kept(operator, tmp_path):
     """Each report is the same with nothing kept, a cold, a warm and a damaged store."""
     specimens = [one for one in LIBRARY if one.operator == operator]
     alone = [told(one, None) for one in specimens]
-    store = store_at(str(tmp_path))
+    store = truths_store(str(tmp_path))
     assert specimens and store is not None
     assert [told(one, store) for one in specimens] == alone
     store.hits = 0

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from normspec.conformance.kept_results.following import followed
+from normspec.conformance.kept_results.following import sources_of_target
 from normspec.conformance.kept_results.installed import Installed
-from normspec.conformance.kept_results.surroundings import surroundings
+from normspec.conformance.kept_results.runtime_environment import runtime_environment
 
 PLAIN = "import numpy as np\n\n\ndef layer_norm(x, gamma, beta, *, eps, axes):\n    return x\n"
 
@@ -28,7 +28,7 @@ def written(folder: Path, **sources: str) -> str:
 
 def names(target: str) -> set[str]:
     """The files that a target is followed to, by name."""
-    return {file.name for file in followed(target).files}
+    return {file.name for file in sources_of_target(target).files}
 
 
 def test_modules_of_its_own_folder_are_followed(tmp_path):
@@ -44,9 +44,9 @@ def test_modules_of_its_own_folder_are_followed(tmp_path):
         package__of__other="import math\n",
         unrelated="1 / 0\n",
     )
-    assert followed(mine).obstacle == ""
+    assert sources_of_target(mine).obstacle == ""
     assert names(mine) == {"mine.py", "helping.py", "further.py", "__init__.py", "inner.py", "beside.py", "other.py"}
-    assert list(followed(mine).packages) == ["numpy"]
+    assert list(sources_of_target(mine).packages) == ["numpy"]
 
 
 def test_a_module_is_followed_by_its_name(tmp_path, monkeypatch):
@@ -54,7 +54,7 @@ def test_a_module_is_followed_by_its_name(tmp_path, monkeypatch):
     written(tmp_path, kernels__of____init__="", kernels__of__norm=PLAIN)
     monkeypatch.chdir(tmp_path)
     assert names("kernels.norm:layer_norm") == {"__init__.py", "norm.py"}
-    assert followed("nowhere.at_all:layer_norm").obstacle == "nowhere.at_all is not found"
+    assert sources_of_target("nowhere.at_all:layer_norm").obstacle == "nowhere.at_all is not found"
 
 
 #: Sources that cannot be followed, and the words that say why.
@@ -106,7 +106,7 @@ def test_what_cannot_be_followed_is_told(tmp_path, source, why):
         written(tmp_path, mine=f"import numpy as np\n{source}{PLAIN}"),
         written(tmp_path, mine=f"import helping\n{PLAIN}", helping=f"import numpy as np\n{source}"),
     ):
-        assert re.search(why, followed(mine).obstacle), followed(mine).obstacle
+        assert re.search(why, sources_of_target(mine).obstacle), sources_of_target(mine).obstacle
 
 
 def test_ordinary_sources_are_followed(tmp_path):
@@ -144,7 +144,7 @@ class Norm(nn.Module):
         return F.layer_norm(x, (self.width,), self.own_scale, None, self.eps) + math.fsum([0.0])
 '''
     mine = written(tmp_path, mine=source + PLAIN, helping="def factor(x):\n    return 1\n")
-    assert followed(mine).obstacle == ""
+    assert sources_of_target(mine).obstacle == ""
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ class Norm(nn.Module):
 )
 def test_examples_are_followed(checkout, file):
     """Kernels as people write them, in NumPy and in PyTorch."""
-    assert followed(f"{checkout / 'examples' / file}:layer_norm").obstacle == ""
+    assert sources_of_target(f"{checkout / 'examples' / file}:layer_norm").obstacle == ""
 
 
 def test_an_edit_within_an_installed_package_is_noticed(tmp_path, monkeypatch):
@@ -193,14 +193,14 @@ def test_an_edit_within_an_installed_package_is_noticed(tmp_path, monkeypatch):
 
 def test_variables_of_what_is_imported_count(monkeypatch):
     """OMP_NUM_THREADS always, TORCH_... where torch is imported, and the terminal's width never."""
-    before = surroundings(["torch"], "cpu")
+    before = runtime_environment(["torch"], "cpu")
     monkeypatch.setenv("COLUMNS", "31")
-    assert surroundings(["torch"], "cpu") == before
+    assert runtime_environment(["torch"], "cpu") == before
     for name in ("TORCH_SOMETHING", "OMP_SOMETHING"):
         with monkeypatch.context() as patch:
             patch.setenv(name, "1")
-            assert surroundings(["torch"], "cpu") != before
+            assert runtime_environment(["torch"], "cpu") != before
     with monkeypatch.context() as patch:
         patch.setenv("TORCH_SOMETHING", "1")
-        assert surroundings(["numpy"], "cpu") == surroundings(["numpy"], "cpu")
-        assert f"{sys.version}" in surroundings(["numpy"], "cpu")[0]
+        assert runtime_environment(["numpy"], "cpu") == runtime_environment(["numpy"], "cpu")
+        assert f"{sys.version}" in runtime_environment(["numpy"], "cpu")[0]

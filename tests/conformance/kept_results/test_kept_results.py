@@ -18,7 +18,7 @@ import pytest
 
 import normspec
 from normspec.conformance.api import requested
-from normspec.conformance.kept.place import results_at
+from normspec.conformance.kept.cache_folder import results_store
 from normspec.conformance.kept.store import Store
 from normspec.conformance.kept_results import keeping, result_store
 from normspec.conformance.kept_results.pickled import Unreadable, Unwritable, pickled, unpickled
@@ -121,12 +121,12 @@ def test_what_changed_is_run_again(tmp_path, opened):
 
 def test_another_state_of_our_own_code_runs_everything(tmp_path, opened, monkeypatch):
     """Results found with other sources of normspec are not used."""
-    from normspec.conformance.kept_results import dependence
+    from normspec.conformance.kept_results import dependencies
 
     mine = target(tmp_path, RIGHT)
     normspec.check(mine, **ASKED)
     opened.clear()
-    monkeypatch.setattr(dependence, "sources", lambda: "another")
+    monkeypatch.setattr(dependencies, "sources", lambda: "another")
     normspec.check(mine, **ASKED)
     assert opened
 
@@ -210,9 +210,9 @@ def test_two_hundred_damaged_caches_hold_what_they_held_or_nothing(tmp_path):
     mine = target(tmp_path, WRONG)
     want = told(normspec.check(mine, **ASKED))
     asked = requested(mine, **{key: value for key, value in ASKED.items() if key != "jobs"})
-    store = results_at("")
+    store = results_store("")
     assert store is not None
-    whole = result_store.ResultStore.of(store, asked, [mine], together=True, resume=False)
+    whole = result_store.ResultStore.of(store, asked, [mine], interdependent=True, resume=False)
     assert told(whole.whole(mine)) == want
     store.close()
     sound, outside = (tmp_path / "kept" / "results.sqlite").read_bytes(), tmp_path / "outside"

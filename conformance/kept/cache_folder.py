@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from .store import Store
 
 #: The variable that names the folder if no option does.
-VARIABLE = "NORMSPEC_CACHE"
+CACHE_VARIABLE = "NORMSPEC_CACHE"
 
 #: If this variable is ``none``, truths are kept but results are not. Set it when you change normspec itself.
-RESULTS = "NORMSPEC_RESULTS"
+RESULTS_VARIABLE = "NORMSPEC_RESULTS"
 
 #: The word for no folder, in the variables and in requests.
-NOWHERE = "none"
+NO_CACHE = "none"
 
 
 class UnusableCache(NormspecError):
@@ -34,43 +34,46 @@ def checked_cache(cache: str | os.PathLike[str] | bool | None) -> str:
     Raises UnusableCache if a folder is named, here or in NORMSPEC_CACHE, and nothing can be written into it.
     """
     if isinstance(cache, bool):
-        return "" if cache else NOWHERE
+        return "" if cache else NO_CACHE
     if cache is not None and not isinstance(cache, (str, os.PathLike)):
         raise UnusableCache(f"cache is {cache!r}: give the path of a folder, or False for none")
     named = os.fspath(cache) if cache is not None else ""
     if cache is not None and not named.strip():
         raise UnusableCache(f"{named!r} names no folder for the cache")
-    for where, whose in ((named, "the cache folder"), ("" if named else os.environ.get(VARIABLE, ""), VARIABLE)):
-        if where and where != NOWHERE:
+    for where, whose in (
+        (named, "the cache folder"),
+        ("" if named else os.environ.get(CACHE_VARIABLE, ""), CACHE_VARIABLE),
+    ):
+        if where and where != NO_CACHE:
             try:
                 _prepare(Path(where).expanduser())
             except OSError as error:
                 why = f"{whose} {where} cannot be used: {error.strerror or error}"
                 raise UnusableCache(f"{why}; name another, or go without (--no-cache)") from error
-    return os.path.abspath(os.path.expanduser(named)) if named and named != NOWHERE else named
+    return os.path.abspath(os.path.expanduser(named)) if named and named != NO_CACHE else named
 
 
-def store_at(cache: str) -> Store | None:
+def truths_store(cache: str) -> Store | None:
     """The store of truths of a request's cache; None if there is none, or the usual place cannot be used."""
-    return _at(cache, "truths")
+    return _store_in(cache, "truths")
 
 
-def results_at(cache: str) -> Store | None:
+def results_store(cache: str) -> Store | None:
     """The store of results of a request's cache; also None if NORMSPEC_RESULTS says that no results are kept."""
-    return None if os.environ.get(RESULTS) == NOWHERE else _at(cache, "results")
+    return None if os.environ.get(RESULTS_VARIABLE) == NO_CACHE else _store_in(cache, "results")
 
 
-def _at(cache: str, what: str) -> Store | None:
-    where = cache or os.environ.get(VARIABLE, "")
-    if where == NOWHERE:
+def _store_in(cache: str, what: str) -> Store | None:
+    where = cache or os.environ.get(CACHE_VARIABLE, "")
+    if where == NO_CACHE:
         return None
     # The place may not exist, the user may have no home, or Python may be built without SQLite.
     with contextlib.suppress(OSError, RuntimeError, ImportError):
-        return _store(Path(where).expanduser() if where else usual(), what, os.getpid())
+        return _store(Path(where).expanduser() if where else default_folder(), what, os.getpid())
     return None
 
 
-def usual() -> Path:
+def default_folder() -> Path:
     """The user's cache folder. Raises RuntimeError if there is no home."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "normspec"
 

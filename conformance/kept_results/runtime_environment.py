@@ -12,7 +12,7 @@ from ..cores import cores
 
 #: Prefixes of variables that the interpreter, the loader and arithmetic libraries read. The names of the packages that
 #: a target imports are added: TORCH_, JAX_.
-_READ = [
+_READ_PREFIXES = [
     "ACCELERATE_",
     "ATEN_",
     "BLAS_",
@@ -57,25 +57,25 @@ _READ = [
 ]
 
 #: Variables with such a prefix that do not change results.
-_INNOCENT = {"PYTHONSTARTUP", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONWARNINGS"}
+_WITHOUT_EFFECT = {"PYTHONSTARTUP", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONWARNINGS"}
 
 #: Files of Linux that describe the processor, and of NVIDIA's driver that describe the GPUs.
 _PROCESSOR, _GPUS = Path("/proc/cpuinfo"), Path("/proc/driver/nvidia")
 
 
-def surroundings(packages: Iterable[str], device: str) -> tuple[list[str], str]:
+def runtime_environment(packages: Iterable[str], device: str) -> tuple[list[str], str]:
     """
-    The surroundings of a run on a device that imports these packages, as texts for a key.
+    The environment of a run on a device that imports these packages, as texts for a key.
 
     Also returns why they are not fully known, or "". Off the CPU, this is a driver of another maker than NVIDIA.
     """
     # A library may split a sum by the number of cores.
     told = [sys.version, sys.executable, platform.platform(), platform.machine(), _processor(), f"{cores()} cores"]
-    beginning = (*_READ, *(f"{package.upper()}_" for package in packages))
+    beginning = (*_READ_PREFIXES, *(f"{package.upper()}_" for package in packages))
     told += [
         f"{name}={value}"
         for name, value in sorted(os.environ.items())
-        if name.startswith(beginning) and name not in _INNOCENT
+        if name.startswith(beginning) and name not in _WITHOUT_EFFECT
     ]
     if "keras" in packages:
         told.append(_text(Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "keras.json"))

@@ -31,7 +31,7 @@ BUILT_IN = frozenset({
 })  # fmt: skip
 
 #: Built-in functions that take the name of an attribute. The name is known only if it is a literal text.
-BY_NAME = frozenset({"getattr", "hasattr", "setattr"})
+LOOK_UPS = frozenset({"getattr", "hasattr", "setattr"})
 
 
 def _words(text: str) -> frozenset[str]:

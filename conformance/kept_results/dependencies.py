@@ -16,57 +16,68 @@ from ...spec.operators import OPERATORS
 from ..requests.request import Request
 from ..requests.sound_names import names_a_variant
 from ..sources import sources
-from .following import followed
+from .following import sources_of_target
 from .installed import Installed, digest_of
-from .surroundings import surroundings
+from .runtime_environment import runtime_environment
 
 #: Fields of a request that no result depends on: where things are kept, and which other targets there are.
-_APART = {"targets", "cache", "part", "files"}
+_IRRELEVANT_FIELDS = {"targets", "cache", "part", "files"}
 
 
 @attrs.frozen
-class Dependence:
+class Dependencies:
     """All that the results of a target depend on."""
 
     #: The key of a target's results, and the key without the fields that units do not depend on.
     key: bytes
-    of_units: bytes
+    units_key: bytes
     #: Why results may depend on more than the keys hold, so that the target is always run; empty if they do not.
     obstacle: str
     #: The target's own files with their digests.
     files: Mapping[Path, str]
 
-    def holds(self) -> bool:
+    def files_unchanged(self) -> bool:
         """Whether the target's own files are unchanged."""
         return all(digest_of(file) == content for file, content in self.files.items())
 
 
-def dependence(request: Request, target: str, beside: Sequence[str], installed: Installed) -> Dependence:
+def dependencies_of(request: Request, target: str, other_targets: Sequence[str], installed: Installed) -> Dependencies:
     """
     All that the results of a target in a request depend on now.
 
-    ``beside`` holds the targets that also count, because options of the request may be about only some of them.
+    ``other_targets`` also count, because options of the request may be about only some of them.
     ``installed`` holds the packages that are installed now.
     """
-    obstacle, files = _at_once(request, target), dict[Path, str]()
+    obstacle, files = _obstacle_of(request, target), dict[Path, str]()
     packages: dict[str, None] = {"numpy": None, "ml_dtypes": None}
     for name in (target, request.framework or ""):
         packages |= dict.fromkeys(KNOWN[full_name(name)].packages, None) if full_name(name) in KNOWN else {}
     if not obstacle and target not in KNOWN and not names_a_variant(target):
-        made_of = followed(target)
+        made_of = sources_of_target(target)
         files, obstacle = {file: digest_of(file) for file in made_of.files}, made_of.obstacle
         packages |= made_of.packages
-    around, unknown = surroundings(packages, request.device)
+    around, unknown = runtime_environment(packages, request.device)
     there, unrecorded = installed.for_key(packages)
-    told = [sources(), target, *beside, *(f"{file} {content}" for file, content in files.items()), *around, *there]
-    said = {field.name: getattr(request, field.name) for field in attrs.fields(Request) if field.name not in _APART}
+    told = [
+        sources(),
+        target,
+        *other_targets,
+        *(f"{file} {content}" for file, content in files.items()),
+        *around,
+        *there,
+    ]
+    said = {
+        field.name: getattr(request, field.name)
+        for field in attrs.fields(Request)
+        if field.name not in _IRRELEVANT_FIELDS
+    }
     # A unit does not depend on the other operators and dtypes. But the key of a function must hold its operator.
     many = ("dtypes", "op") if target in KNOWN else ("dtypes",)
     few = {name: value for name, value in said.items() if name not in many}
-    return Dependence(_key(told, said), _key(told, few), obstacle or unknown or unrecorded, files)
+    return Dependencies(_key(told, said), _key(told, few), obstacle or unknown or unrecorded, files)
 
 
-def _at_once(request: Request, target: str) -> str:
+def _obstacle_of(request: Request, target: str) -> str:
     """Why a target cannot be followed, whatever its files contain; empty if it may be."""
     if target.startswith(EXEC):
         return "it is a command"
