@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ..spec.errors import UnknownDtype, choices
+
 try:
     import ml_dtypes
 except ImportError:  # a worker's interpreter may lack it; then bfloat16 is missing
@@ -23,3 +25,10 @@ DTYPES: Mapping[str, np.dtype] = {
 
 #: The name of each dtype, in either byte order: a lookup here is ten times as fast as ``dtype.name``.
 NAMES: Mapping[np.dtype, str] = {form: name for name, dtype in DTYPES.items() for form in (dtype, dtype.newbyteorder())}
+
+
+def check_dtype(name: str) -> str:
+    """Check that the suite knows a dtype of this name, and return it. Raises UnknownDtype."""
+    if name not in DTYPES:
+        raise UnknownDtype(f"unknown dtype {name!r}{choices(name, DTYPES)}")
+    return name

@@ -143,6 +143,13 @@ def missing(name: str) -> tuple[str, ...]:
     return tuple(package for package in KNOWN[full_name(name)].packages if not _is_installed(package))
 
 
+def check_framework_name(name: str) -> str:
+    """Check that there is a framework of this name, and return it. Raises UnknownFramework."""
+    if name not in FRAMEWORKS:
+        raise _unknown_framework(name)
+    return name
+
+
 def check_framework(name: str) -> str:
     """
     Check that a framework is known and installed, and return its name.
@@ -150,11 +157,15 @@ def check_framework(name: str) -> str:
     Raises UnknownFramework, or FrameworkMissing with the command that installs it.
     """
     if full_name(name) not in KNOWN:
-        raise UnknownFramework(f"unknown framework {name!r}{choices(name, FRAMEWORKS)}")
+        raise _unknown_framework(name)
     lacking = missing(name)
     if lacking:
         raise FrameworkMissing(f"{' and '.join(lacking)} is not installed: {how_to_install(name)}")
     return name
+
+
+def _unknown_framework(name: str) -> UnknownFramework:
+    return UnknownFramework(f"unknown framework {name!r}{choices(name, FRAMEWORKS)}")
 
 
 def how_to_install(name: str) -> str:

@@ -12,7 +12,7 @@ from ..spec.errors import UnknownFramework, UnknownOperator, UnknownTarget, choi
 from ..spec.operators import OPERATORS
 from . import own_function
 from .declared import NOTHING, Declared
-from .frameworks import FRAMEWORKS, KNOWN, SLOW, adapter, check_framework, full_name, installed
+from .frameworks import KNOWN, SLOW, adapter, check_framework, check_framework_name, full_name, installed
 from .own_layer import is_layer_like
 from .target import Target
 
@@ -60,7 +60,7 @@ def resolve(
         target = str(os.fspath(target))
     if not isinstance(target, str):
         if framework is not None:
-            _check_framework_name(framework)
+            check_framework_name(framework)
         if not (callable(target) or is_layer_like(target)):
             kind = type(target).__name__
             names = ", ".join(TARGETS)
@@ -79,7 +79,7 @@ def check_target(target: str, framework: str | None = None, *, elsewhere: bool =
     ``elsewhere``: the target will run in another interpreter, so packages installed in this one do not matter.
     """
     if framework is not None:
-        _check_framework_name(framework)
+        check_framework_name(framework)
     check_written(target)
     if target in TARGETS:
         if framework not in (None, target):
@@ -112,11 +112,6 @@ def check_written(target: str) -> None:
         hint = "under WSL, " if file[1:2] == ":" else ""
         written = f"{path}:{name}" if name else path
         raise UnknownTarget(f"{file} is a path as Windows writes it, and paths have / here: {hint}write {written}")
-
-
-def _check_framework_name(framework: str) -> None:
-    if framework not in FRAMEWORKS:
-        raise UnknownFramework(f"unknown framework {framework!r}{choices(framework, FRAMEWORKS)}")
 
 
 def _known(name: str, operators: tuple[str, ...] | None) -> Target:

@@ -30,7 +30,7 @@ from .requests.choosing import checked_words, words_of
 from .requests.configuration import expected_failures
 from .requests.limits import jobs_of
 from .requests.mode import checked_mode
-from .requests.naming import named
+from .requests.naming import named_targets
 from .requests.per_target import checked_per_target
 from .requests.profiles import profile_of
 from .requests.request import Request, checked_dtypes
@@ -209,7 +209,7 @@ def requested(
     operators = None if op is None else check_operators(texts_of(op, "op", "layer_norm"))
     where = text_of(device, "device", "cpu")
     return Request(
-        targets=named(targets_of(target), operators),
+        targets=named_targets(targets_of(target), operators),
         op=operators,
         framework=framework_of(framework),
         dtypes=None if dtypes is None else checked_dtypes(texts_of(dtypes, "dtypes", "float32")),
@@ -223,7 +223,7 @@ def requested(
         only=() if only is None else checked_words(texts_of(only, "only", "LN-F3"), "only"),
         require=() if require is None else checked_words(texts_of(require, "require", "deterministic"), "require"),
         binding=() if binding is None else words_of(texts_of(binding, "binding", "torch.nn.functional.*")),
-        own=checked_per_target(per_target),
+        per_target=checked_per_target(per_target),
         pythons=interpreters_of(python),
         limits=limits_of(time_limit, memory_limit, where),
         cache=checked_cache(cache),

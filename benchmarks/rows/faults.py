@@ -15,9 +15,9 @@ ONE_IN = 15
 
 def first_violation(fault: Any) -> float | None:
     """Seconds until the first violation of a MUST or SHOULD at `standard`; None if there is none."""
-    from normspec.conformance.requests.specimens import target_of
+    from normspec.conformance.requests.implementation_targets import implementation_target
 
-    target = target_of(fault.name, fault.operator, fault.build())
+    target = implementation_target(fault.name, fault.operator, fault.build())
     seen, started = [], time.perf_counter()
 
     def listen(progress: Any) -> None:

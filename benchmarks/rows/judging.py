@@ -27,8 +27,8 @@ def run_of(
 
 def sound(operator: str, most: int | None = None) -> list[Any]:
     """Sound functions of an operator as targets."""
-    from normspec.conformance.requests.specimens import target_of
+    from normspec.conformance.requests.implementation_targets import implementation_target
     from normspec.conformance.sound import SOUND
 
     found: Iterable[Any] = [variant for variant in SOUND if variant.operator == operator][:most]
-    return [target_of(variant.name, operator, variant.build()) for variant in found]
+    return [implementation_target(variant.name, operator, variant.build()) for variant in found]

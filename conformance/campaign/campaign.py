@@ -110,9 +110,9 @@ def without(unit: Unit, done: Collection[Key]) -> Unit:
 
 def expanded(asked: Sequence[str], op: Sequence[str] | None) -> tuple[str, ...]:
     """The targets to open for those that the user named: `sound` becomes all sound functions."""
-    from ..requests.specimens import variants  # it imports every sound function
+    from ..requests.implementation_targets import sound_targets  # it imports every sound function
 
-    return tuple(dict.fromkeys(name for one in asked for name in (variants(op) if one == SOUND else (one,))))
+    return tuple(dict.fromkeys(name for one in asked for name in (sound_targets(op) if one == SOUND else (one,))))
 
 
 def asked_as(target: str) -> str:

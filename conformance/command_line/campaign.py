@@ -16,7 +16,7 @@ from ...spec.conventions import parse_conventions
 from ..kept.cache_folder import NO_CACHE
 from ..reporting.layout import console_on
 from ..requests.configuration import Configuration
-from ..requests.naming import named
+from ..requests.naming import named_targets
 from .console import progress_on
 from .options import (
     cluster_option,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..requests.request import Request
 
 
-class Seeds(click.ParamType):
+class SeedsParameter(click.ParamType):
     """Seeds from a first one up to a last one, which is excluded."""
 
     name = "seeds"
@@ -52,7 +52,7 @@ class Seeds(click.ParamType):
 
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
-@click.option("--seeds", type=Seeds(), metavar="A:B", help="The seeds from A on, up to B and without it.")
+@click.option("--seeds", type=SeedsParameter(), metavar="A:B", help="The seeds from A on, up to B and without it.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The folder that keeps what is done.")
 @click.option(
     "--summary", type=click.Path(path_type=Path), metavar="DIR", help="Print what DIR holds, and run nothing."
@@ -88,16 +88,16 @@ def campaign(
     if summary is not None:
         if targets or seeds is not None or out is not None:
             raise click.UsageError("--summary reads what is there: give no targets, seeds or --out with it")
-        return _told(Summary.of(Store.read(summary)), summary)
+        return _print_and_write(Summary.of(Store.read(summary)), summary)
     if not targets or seeds is None or out is None:
         raise click.UsageError("give at least one target, --seeds and --out; or --summary DIR")
-    names = named(targets, options["ops"] or None)
+    names = named_targets(targets, options["ops"] or None)
     with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:
         from ..campaign.running import run
 
         who = {"jobs": options["jobs"], "cluster": options["cluster"]}
         found = run(names, _request(options), seeds, out, **who, listener=listener)
-    return _told(found, out)
+    return _print_and_write(found, out)
 
 
 def _request(options: dict[str, Any]) -> Request:
@@ -126,7 +126,7 @@ def _request(options: dict[str, Any]) -> Request:
     )
 
 
-def _told(found: Summary, folder: Path) -> int:
+def _print_and_write(found: Summary, folder: Path) -> int:
     """Print the summary, write it into the folder in its three forms, and return the exit status."""
     from ..campaign.plot import NoPlot, drawn
     from ..campaign.store import replace

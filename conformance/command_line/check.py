@@ -15,6 +15,7 @@ from ...spec.conventions import parse_conventions
 from ..requests.configuration import configuration
 from ..results.report import Report
 from .console import progress_on
+from .exit_status import EXIT_UNUSABLE
 from .layer_options import declared_options, layer_options
 from .options import (
     binding_option,
@@ -35,12 +36,9 @@ from .options import (
     seed_option,
     time_limit_option,
 )
-from .outputs import on_stdout, output_options, outputs_of, print_in_form, write_outputs
+from .outputs import any_on_stdout, output_options, outputs_of, print_in_form, write_outputs
 from .replay import ensure_replayable, replay_option, reproduce_option
-from .settings import chosen, interpreters, said_of_targets, targets_to_check
-
-#: The exit status of a command that could not be carried out.
-_UNUSABLE = 2
+from .settings import interpreters, setting, settings_of_targets, targets_to_check
 
 
 def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
@@ -122,30 +120,30 @@ def check(
     configured = configuration(config)
     outputs = outputs_of(context.params)
     paths = interpreters(pythons, configured)
-    op = _each_once(chosen(context, configured, "ops"))
+    op = _unique(setting(context, configured, "ops"))
     names = targets_to_check(targets, pythons, paths, configured, op)
     options = {
         "op": op,
         "framework": framework,
-        "dtypes": _each_once(chosen(context, configured, "dtypes")),
-        "device": chosen(context, configured, "device"),
+        "dtypes": _unique(setting(context, configured, "dtypes")),
+        "device": setting(context, configured, "device"),
         "conventions": parse_conventions(conventions) or None,
-        "profile": chosen(context, configured, "profile"),
-        "seed": chosen(context, configured, "seed"),
+        "profile": setting(context, configured, "profile"),
+        "seed": setting(context, configured, "seed"),
         "forward_only": forward_only,
         "slow": slow,
         "mode": context.params["mode"],
-        "only": chosen(context, configured, "only") or None,
-        "require": chosen(context, configured, "require") or None,
-        "binding": chosen(context, configured, "binding") or None,
-        "per_target": said_of_targets(context, names, configured) or None,
+        "only": setting(context, configured, "only") or None,
+        "require": setting(context, configured, "require") or None,
+        "binding": setting(context, configured, "binding") or None,
+        "per_target": settings_of_targets(context, names, configured) or None,
         "python": paths or None,
-        "time_limit": chosen(context, configured, "time-limit"),
-        "memory_limit": chosen(context, configured, "memory-limit"),
-        "jobs": chosen(context, configured, "jobs"),
-        "cache": False if no_cache else chosen(context, configured, "cache-dir"),
+        "time_limit": setting(context, configured, "time-limit"),
+        "memory_limit": setting(context, configured, "memory-limit"),
+        "jobs": setting(context, configured, "jobs"),
+        "cache": False if no_cache else setting(context, configured, "cache-dir"),
         "resume": resume,
-        "cluster": chosen(context, configured, "cluster"),
+        "cluster": setting(context, configured, "cluster"),
         "replay": replay,
         "reproduce": reproduce,
         "expected": configured.values.get("expected", ()),
@@ -160,13 +158,13 @@ def check(
         # Files come first: a verdict must not be the last word of a command that could not do everything.
         unwritten = write_outputs(report, outputs, found.reproducers)
     # If a file goes to stdout, the table goes to stderr, where it cannot spoil the file.
-    print_in_form(report, context.params["form"], sys.stderr if on_stdout(outputs) else sys.stdout)
-    status = report.exit_status or (_UNUSABLE if unwritten else 0)
+    print_in_form(report, context.params["form"], sys.stderr if any_on_stdout(outputs) else sys.stdout)
+    status = report.exit_status or (EXIT_UNUSABLE if unwritten else 0)
     for reason in unwritten:
         told = f"normspec: {reason}; the verdict above stands, and the exit status is {status}"
         click.echo(told, file=sys.stderr)
     return status
 
 
-def _each_once(names: tuple[str, ...]) -> tuple[str, ...] | None:
+def _unique(names: tuple[str, ...]) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(names)) or None

@@ -20,7 +20,7 @@ from .options import (
     python_option,
     time_limit_option,
 )
-from .settings import chosen, interpreters, targets_to_check
+from .settings import interpreters, setting, targets_to_check
 
 
 @click.command()
@@ -71,12 +71,12 @@ def compare(
             names,
             op=tuple(dict.fromkeys(ops)) or None,
             dtype=dtype,
-            device=chosen(context, configured, "device"),
+            device=setting(context, configured, "device"),
             framework=framework,
             all_bindings=all_bindings,
             python=paths or None,
-            time_limit=chosen(context, configured, "time-limit"),
-            memory_limit=chosen(context, configured, "memory-limit"),
+            time_limit=setting(context, configured, "time-limit"),
+            memory_limit=setting(context, configured, "memory-limit"),
             progress=listener,
         )
     table = sys.stderr if json_file == STDOUT else sys.stdout

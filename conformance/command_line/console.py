@@ -19,11 +19,11 @@ from ..reporting.numbers import duration
 from ..reporting.symbols import symbols_for
 
 #: Seconds between two lines without a terminal: often enough to see that a run is alive, in a short log.
-EVERY = 15.0
+LINE_INTERVAL = 15.0
 
 
 @contextmanager
-def progress_on(stream: TextIO | None = None, every: float = EVERY) -> Iterator[Listener | None]:
+def progress_on(stream: TextIO | None = None, every: float = LINE_INTERVAL) -> Iterator[Listener | None]:
     """
     A listener that shows the progress of a command on the stream (stderr); None if there is no stream.
 
@@ -57,7 +57,7 @@ def _bar(stream: TextIO) -> Iterator[Listener]:
         task = bar.add_task("starting", total=1, violations="", left="")
 
         def listen(event: Event) -> None:
-            left, violations = _left(event), _violations(event)
+            left, violations = _time_left(event), _violations(event)
             bar.update(task, completed=event.share, total=1, description=event.text, left=left, violations=violations)
 
         yield listen
@@ -87,11 +87,11 @@ def _lines(stream: TextIO, every: float) -> Iterator[Listener]:
 
 def line(event: Event) -> str:
     """The progress of a command in one line: `[ 37 %] mine.py:layer_norm layer_norm float32; about 40 s left`."""
-    told = "; ".join(filter(None, (event.text, _left(event), _violations(event))))
+    told = "; ".join(filter(None, (event.text, _time_left(event), _violations(event))))
     return f"[{100 * event.share:3.0f} %] {told}"
 
 
-def _left(event: Event) -> str:
+def _time_left(event: Event) -> str:
     return "" if event.seconds_left is None else f"about {duration(event.seconds_left)} left"
 
 

@@ -22,12 +22,12 @@ def ensure_writable(name: str, option: str = "--json") -> None:
     path, told = Path(name), f"{option} {name}"
     if path.is_dir():
         raise UnwritableFile(
-            f"{told} is a folder; name a file in it, such as {path / 'report'}{_ENDINGS.get(option, '')}"
+            f"{told} is a folder; name a file in it, such as {path / 'report'}{_SUFFIXES.get(option, '')}"
         )
     if path.exists():
         if not os.access(path, os.W_OK):
             raise UnwritableFile(f"{told} may not be written; name another file")
-        if path.suffix in _SOURCES and path.suffix != _ENDINGS.get(option):
+        if path.suffix in _HAND_WRITTEN and path.suffix != _SUFFIXES.get(option):
             raise UnwritableFile(f"{told} would be overwritten, and it is no report; name another file")
         return
     if not path.parent.is_dir():
@@ -37,10 +37,10 @@ def ensure_writable(name: str, option: str = "--json") -> None:
 
 
 #: Endings of files that people write by hand: targets and configuration. A report never replaces such a file.
-_SOURCES = (".py", ".toml")
+_HAND_WRITTEN = (".py", ".toml")
 
 #: The usual ending of the file that an option writes.
-_ENDINGS = {
+_SUFFIXES = {
     "--json": ".json",
     "--html": ".html",
     "--out": ".html",

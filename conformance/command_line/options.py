@@ -13,7 +13,7 @@ from ...spec.errors import NormspecError
 from ..requests.limits import bytes_of, seconds_of, size_in_words
 
 
-class Limit(click.ParamType):
+class LimitParameter(click.ParamType):
     """A limit, read by one of the functions of conformance.requests.limits."""
 
     def __init__(self, name: str, read: Callable[[Any], Any]) -> None:
@@ -28,8 +28,8 @@ class Limit(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
-SECONDS = Limit("seconds", seconds_of)
-SIZE = Limit("size", bytes_of)
+SECONDS = LimitParameter("seconds", seconds_of)
+SIZE = LimitParameter("size", bytes_of)
 
 seed_option = click.option(
     "--seed",

@@ -11,7 +11,7 @@ import attrs
 import click
 
 from ..expected.drafting import drafts, table_in
-from ..page.drawable import ensure_drawable
+from ..page.jinja import ensure_jinja
 from ..reporting.github import fenced, workflow_commands
 from ..reporting.layout import console_on
 from ..reporting.render import as_text, print_report
@@ -96,7 +96,7 @@ def outputs_of(given: Mapping[str, Any]) -> list[Output]:
     for one in found:
         ensure_writable(one.name, one.option)
     if given.get("html_file") is not None:
-        ensure_drawable()
+        ensure_jinja()
     for name, count in Counter(one.name for one in found).items():
         if count > 1:
             options = " and ".join(one.option for one in found if one.name == name)
@@ -159,6 +159,6 @@ def write_outputs(report: Report, outputs: Iterable[Output], reproducers: Sequen
     return unwritten
 
 
-def on_stdout(outputs: Sequence[Output]) -> bool:
+def any_on_stdout(outputs: Sequence[Output]) -> bool:
     """Whether one of them goes to standard output, to which nothing else may then be printed."""
     return any(one.name == STDOUT for one in outputs)

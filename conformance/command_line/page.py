@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..page.drawable import ensure_drawable
+from ..page.jinja import ensure_jinja
 from .destination import STDOUT, ensure_writable, write
 
 
@@ -24,7 +24,7 @@ def page(reports: tuple[str, ...], out: str) -> int:
     from ..page.page import page_of_reports
     from ..replay.loading import load_report
 
-    ensure_drawable()
+    ensure_jinja()
     ensure_writable(out, "--out")
     text = page_of_reports({Path(file).name: load_report(file) for file in reports})
     if out == STDOUT:

@@ -12,6 +12,7 @@ from importlib import import_module
 import click
 
 from ...spec.errors import NormspecError
+from .exit_status import EXIT_PARTIAL, EXIT_UNUSABLE
 
 #: The sub-commands: the file of each, and its name in that file.
 COMMANDS = {
@@ -27,13 +28,8 @@ COMMANDS = {
     "list": ("listing", "list_targets"),
 }
 
-#: The exit status if nothing was checked because the command or the target cannot be used.
-UNUSABLE = 2
-#: The exit status if it was stopped before the end.
-PARTIAL = 3
 
-
-class Lazy(click.Group):
+class LazyGroup(click.Group):
     """A group that imports a sub-command only when it is used: one of them loads every known mistake."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -48,7 +44,7 @@ class Lazy(click.Group):
         return getattr(import_module(f".{file}", __package__), name)
 
 
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="normspec", message="normspec %(version)s")
 def normspec() -> None:
     """Check what normalisation layers compute against an exact specification."""
@@ -59,7 +55,7 @@ def one_line(message: str) -> str:
     return " ".join(message.split())
 
 
-def _complain(message: str) -> None:
+def _print_error(message: str) -> None:
     click.echo(f"normspec: {one_line(message)}", err=True)
 
 
@@ -82,18 +78,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
         status = normspec.main(args=arguments, prog_name="normspec", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
-        return UNUSABLE
+        return EXIT_UNUSABLE
     except click.ClickException as error:
-        _complain(_usage(error, sys.argv[1:] if arguments is None else arguments))
-        return UNUSABLE
+        _print_error(_usage(error, sys.argv[1:] if arguments is None else arguments))
+        return EXIT_UNUSABLE
     except NormspecError as error:
-        _complain(str(error))
-        return UNUSABLE
+        _print_error(str(error))
+        return EXIT_UNUSABLE
     except SystemExit:  # click raises it when the reader has closed the output
         raise BrokenPipeError from None
     except (click.Abort, KeyboardInterrupt):
-        _complain("interrupted before anything was established")
-        return PARTIAL
+        _print_error("interrupted before anything was established")
+        return EXIT_PARTIAL
     return status if isinstance(status, int) else 0
 
 
@@ -110,10 +106,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # Discard what is still buffered, because Python would complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PARTIAL
+        return EXIT_PARTIAL
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _complain(
+        _print_error(
             f"the output cannot be written: {error.strerror or error}; write to a file or a terminal that takes it"
         )
-        return PARTIAL
+        return EXIT_PARTIAL

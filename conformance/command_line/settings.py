@@ -14,17 +14,17 @@ from ...adapters.own_function import file_of, names_a_function
 from ...adapters.targets import TARGETS
 from ...spec.errors import NormspecError, UnknownTarget, choices
 from ..requests.configuration import Configuration
-from ..requests.per_target import EVERY
+from ..requests.per_target import EVERY_TARGET
 
 #: In the interpreters of a run, the key of the one for all targets without their own.
-OTHERS = ""
+OTHER_TARGETS = ""
 
 
 class WrongInterpreter(NormspecError):
     """`--python` names an interpreter in a way that cannot be used."""
 
 
-def chosen(context: click.Context, configuration: Configuration, key: str) -> Any:
+def setting(context: click.Context, configuration: Configuration, key: str) -> Any:
     """The value of a key: from its flag if given, else from the configuration, else the flag's default."""
     name = key.replace("-", "_")
     value = context.params[name]
@@ -32,19 +32,19 @@ def chosen(context: click.Context, configuration: Configuration, key: str) -> An
     return value if given and value != () else configuration.values.get(key, value)
 
 
-def said_of_targets(
+def settings_of_targets(
     context: click.Context, names: Iterable[str], configuration: Configuration
 ) -> dict[str, dict[str, Any]]:
     """
-    The configuration of each of these targets and, under EVERY, of all; without the operator if a flag names one.
+    The configuration of each of these targets and, under EVERY_TARGET, of all; no operator if a flag names one.
 
     Paths that lead to the same file are equal.
     """
     every = {key: configuration.values[key] for key in ("conventions", "mode") if key in configuration.values}
-    found = {EVERY: every} if every else {}
-    tables = {_place(name): table for name, table in configuration.values.get("target", {}).items()}
+    found = {EVERY_TARGET: every} if every else {}
+    tables = {_with_full_path(name): table for name, table in configuration.values.get("target", {}).items()}
     for name in names:
-        table = dict(tables.get(_place(name), {}))
+        table = dict(tables.get(_with_full_path(name), {}))
         if context.params.get("ops"):
             table.pop("op", None)
         if table:
@@ -52,7 +52,7 @@ def said_of_targets(
     return found
 
 
-def _place(name: str) -> str:
+def _with_full_path(name: str) -> str:
     """The same name for a target whatever the working directory, with the full path of its file."""
     name, file = full_name(name) if name in TARGETS else name, file_of(name)
     return f"{os.path.realpath(os.path.expanduser(file))}:{name.rpartition(':')[2]}" if file else name
@@ -73,20 +73,20 @@ def interpreters(texts: Iterable[str], configuration: Configuration) -> dict[str
             whose = f"for {name} " if name else ""
             raise WrongInterpreter(f"--python is given twice {whose}({flags[name]}, {path}): keep one")
         flags[name] = path
-    return flags if OTHERS in flags else {**configuration.values.get("interpreters", {}), **flags}
+    return flags if OTHER_TARGETS in flags else {**configuration.values.get("interpreters", {}), **flags}
 
 
 def _name_and_path(text: str) -> tuple[str, str]:
     name, equals, path = text.partition("=")
     if not equals:
-        return OTHERS, text.strip()
+        return OTHER_TARGETS, text.strip()
     name, path = name.strip(), path.strip()
     if name in TARGETS:
         return full_name(name), path
     if names_a_function(name):
         return name, path
     if "/" in name or "\\" in name:  # a path that contains =
-        return OTHERS, text.strip()
+        return OTHER_TARGETS, text.strip()
     raise WrongInterpreter(f"--python {text}: unknown target {name!r}{choices(name, TARGETS)}, FILE.py:NAME")
 
 
@@ -105,22 +105,22 @@ def targets_to_check(
     interpreter of one of them cannot be used.
     """
     if asked or "targets" in configuration.values:
-        targets = tuple(one for name in asked or configuration.values["targets"] for one in _found(name, op))
-    elif OTHERS in pythons:
+        targets = tuple(one for name in asked or configuration.values["targets"] for one in _expanded(name, op))
+    elif OTHER_TARGETS in pythons:
         raise UnknownTarget("what is installed beside another interpreter is not known here: name the targets to check")
     else:
         targets = tuple(name for name in KNOWN if name in pythons or not missing(name))
     names = [full_name(name) if name in TARGETS else name for name in targets]
     given = {_name_and_path(text)[0] for text in flags}
-    for name in given - set(names) - {OTHERS}:
+    for name in given - set(names) - {OTHER_TARGETS}:
         raise WrongInterpreter(f"--python {name}=... is for a target that is not checked{choices(name, names)}")
     for name in names:
-        if name not in given and OTHERS not in given and name in pythons:
+        if name not in given and OTHER_TARGETS not in given and name in pythons:
             _ensure_usable(name, pythons[name], configuration)
     return targets
 
 
-def _found(name: str, op: Sequence[str] | None) -> tuple[str, ...]:
+def _expanded(name: str, op: Sequence[str] | None) -> tuple[str, ...]:
     """A target; for a file, all targets in it, which are listed on standard error."""
     if not names_a_file(name):
         return (name,)

@@ -32,7 +32,7 @@ from ..requests.arguments import (
     text_of,
     texts_of,
 )
-from ..requests.naming import named
+from ..requests.naming import named_targets
 from ..requests.request import Request
 from .bench import Bench
 from .catalogue import probes_of
@@ -126,7 +126,7 @@ def _named(targets: Any, operators: tuple[str, ...] | None) -> list[Any]:
     return [
         one
         for target in targets_of(targets)
-        for one in (named((target,), operators) if isinstance(target, str | os.PathLike) else (target,))
+        for one in (named_targets((target,), operators) if isinstance(target, str | os.PathLike) else (target,))
     ]
 
 

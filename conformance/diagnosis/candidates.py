@@ -11,7 +11,7 @@ import attrs
 from ...adapters.numpy.operators.implementation import Implementation
 from ...spec.conventions import NORMATIVE
 from ..judging.subject import Subject
-from ..requests.specimens import target_of
+from ..requests.implementation_targets import implementation_target
 from .answers import Answer
 from .question import Question
 from .sensitivity import sensitivity
@@ -50,7 +50,7 @@ class Candidate:
     def subject(self) -> Subject:
         """The function, with fresh state."""
         like = self.like
-        target = target_of("+".join(self.names), like.operator, self.implementation)
+        target = implementation_target("+".join(self.names), like.operator, self.implementation)
         return Subject(
             target,
             target.bindings[0],

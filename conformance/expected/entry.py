@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from ...adapters.dtypes import DTYPES
+from ...adapters.dtypes import check_dtype
 from ...adapters.frameworks import full_name
 from ...adapters.own_function import file_of
 from ...adapters.targets import TARGETS, check_operators, check_target
@@ -174,10 +174,7 @@ def _operator(value: Any) -> str:
 def _dtypes(value: Any) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, (list, tuple)) or not value:
         raise WrongExpected(f'dtypes is {value!r}: write a list, such as ["float16"]')
-    for name in value:
-        if name not in DTYPES:
-            raise WrongExpected(f"unknown dtype {name!r}{choices(name, DTYPES)}")
-    return tuple(dict.fromkeys(value))
+    return tuple(dict.fromkeys(map(check_dtype, value)))
 
 
 def _until(value: Any) -> str:

@@ -15,7 +15,7 @@ from ..cases.case import Case
 from ..compare.bench import Bench
 from ..compare.plain import composed_case
 from ..faults.registry import Fault
-from ..requests.specimens import target_of
+from ..requests.implementation_targets import implementation_target
 
 #: Number of groups and values of the standard data, and its eps.
 GROUPS, VALUES, EPS = 32, 64, 1e-5
@@ -56,7 +56,7 @@ class Cost:
 def costs(fault: Fault) -> tuple[Cost, ...]:
     """The costs of a fault on the standard data, without mere roundings; in float32, or in a dtype that shows it."""
     dtype = "float32" if "float32" in fault.dtypes else fault.dtypes[0]
-    wrong = Bench(target_of(fault.name, fault.operator, fault.build()), _binding(fault, wrong=True), dtype)
+    wrong = Bench(implementation_target(fault.name, fault.operator, fault.build()), _binding(fault, wrong=True), dtype)
     right = Bench(wrong.target, _binding(fault, wrong=False), dtype)
     found = []
     with np.errstate(all="ignore"):
@@ -68,7 +68,7 @@ def costs(fault: Fault) -> tuple[Cost, ...]:
 
 def _binding(fault: Fault, *, wrong: bool) -> Binding:
     made = fault.build() if wrong else IMPLEMENTATIONS[fault.operator]().implementation()
-    return target_of(fault.name, fault.operator, made).bindings[0]
+    return implementation_target(fault.name, fault.operator, made).bindings[0]
 
 
 def _cases(bench: Bench) -> Iterator[tuple[str, Case]]:

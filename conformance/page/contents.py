@@ -21,10 +21,10 @@ VERDICTS = ("fail", "error", "advice", "deviates", "not-exercised", "unsupported
 _DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 #: The beginning of the ids of requirements on every operator.
-_OF_ALL = "CM-"
+_COMMON_PREFIX = "CM-"
 
 #: How many digits of a ratio are shown.
-_DIGITS = 3
+_RATIO_DIGITS = 3
 
 
 @attrs.frozen
@@ -36,19 +36,19 @@ class Document:
 
 
 @attrs.define
-class _Words:
-    """A list of texts, each kept once, so that its place can stand for it."""
+class _TextTable:
+    """A list of texts, each kept once, so that its index can stand for it."""
 
-    places: dict[Hashable, int] = attrs.field(factory=dict)
+    indices: dict[Hashable, int] = attrs.field(factory=dict)
 
-    def place(self, text: Hashable) -> int:
-        """The place of a text."""
-        return self.places.setdefault(text, len(self.places))
+    def index(self, text: Hashable) -> int:
+        """The index of a text."""
+        return self.indices.setdefault(text, len(self.indices))
 
 
 def contents(documents: Sequence[Document]) -> dict[str, Any]:
     """The whole contents of the page: texts that are written into it, and under ``data`` the data of its tables."""
-    words, targets, rows, causes = _Words(), [], [], []
+    words, targets, rows, causes = _TextTable(), [], [], []
     for number, document in enumerate(documents):
         for told in document.content["targets"]:
             name = told["name"]
@@ -66,7 +66,7 @@ def contents(documents: Sequence[Document]) -> dict[str, Any]:
         "verdicts": VERDICTS,
         "data": {
             "targets": [{key: one[key] for key in ("label", "versions")} for one in targets],
-            "words": list(words.places),
+            "words": list(words.indices),
             "requirements": _requirements(ids, documents),
             "verdicts": VERDICTS,
             "dtypes": _in_order({row[3] for row in rows}, _DTYPES),
@@ -118,11 +118,11 @@ def _target(told: Mapping[str, Any], label: str, number: int, document: Document
 
 
 def _causes(document: Document, name: str, label: str) -> list[dict[str, Any]]:
-    """The causes of a target's violations, each with the plainest of these violations."""
+    """The causes of a target's violations, each with the clearest of these violations."""
     found = []
     for cause in document.content.get("causes", []):
         if cause["target"] == name:
-            shown = _plainest(cause, document.content["results"])
+            shown = _clearest(cause, document.content["results"])
             found.append(
                 {
                     **{key: str(cause[key]) for key in ("target", "sentence", "requirement", "remedy")},
@@ -131,7 +131,7 @@ def _causes(document: Document, name: str, label: str) -> list[dict[str, Any]]:
                     "label": label,
                     "smallest": smallest_case(shown["counterexample"]) if shown else [],
                     "reproducer": _script_of(cause, document.content),
-                    "again": again(shown, document) if shown else "",
+                    "again": repeat_command(shown, document) if shown else "",
                     "anchor": anchor(label, shown) if shown else "",
                 }
             )
@@ -147,7 +147,7 @@ def _script_of(cause: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     return next(filter(None, found), "")
 
 
-def _plainest(cause: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def _clearest(cause: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The violation that shows a cause best: of its own requirement, in the dtype that tells most."""
     explained = [
         one
@@ -168,12 +168,12 @@ def _plainest(cause: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) ->
 
 def anchor(label: str, result: Mapping[str, Any]) -> str:
     """The anchor of a result on the page: `#torch/LN-F3/float32`; with the operator if several have the requirement."""
-    operator = [result["op"]] if result["requirement"].startswith(_OF_ALL) else []
+    operator = [result["op"]] if result["requirement"].startswith(_COMMON_PREFIX) else []
     words = [label, *operator, result["requirement"], result["dtype"]]
     return "#" + "/".join(quote(word, safe="!~*'()") for word in words)
 
 
-def again(result: Mapping[str, Any], document: Document) -> str:
+def repeat_command(result: Mapping[str, Any], document: Document) -> str:
     """The command that judges this requirement again on the same cases."""
     words = ["normspec", "check", result["target"], "--op", result["op"], "--dtype", result["dtype"]]
     words += ["--only", result["requirement"], "--profile", document.content["profile"]]
@@ -194,9 +194,9 @@ def _requirements(identifiers: Iterable[str], documents: Sequence[Document]) -> 
     return found
 
 
-def _row(result: Mapping[str, Any], target: int, words: _Words, document: Document) -> list[Any]:
-    """A result as a row: common fields by their place, and the others by name."""
-    kinds = [part for kind, ratio in result.get("kinds", {}).items() for part in (words.place(kind), _shortened(ratio))]
+def _row(result: Mapping[str, Any], target: int, words: _TextTable, document: Document) -> list[Any]:
+    """A result as a row: common fields by their index, and the others by name."""
+    kinds = [part for kind, ratio in result.get("kinds", {}).items() for part in (words.index(kind), _shortened(ratio))]
     more = {
         "reason": result["reason"],
         "declined": dict(result["declined"]),
@@ -209,15 +209,15 @@ def _row(result: Mapping[str, Any], target: int, words: _Words, document: Docume
     }
     found = result["counterexample"]
     if found is not None:
-        more |= {"smallest": smallest_case(found), "again": again(result, document)}
+        more |= {"smallest": smallest_case(found), "again": repeat_command(result, document)}
         place = ("target", "op", "binding", "dtype", "requirement")
         more["code"] = script_for(document.content, **{name: result[name] for name in place})
     reason = more.pop("reason")
     some = {key: one for key, one in more.items() if one}
     return [
-        target, *(str(result[key]) for key in ("op", "requirement", "dtype")), words.place(result["binding"]),
+        target, *(str(result[key]) for key in ("op", "requirement", "dtype")), words.index(result["binding"]),
         VERDICTS.index(result["verdict"]), int(result["level"] == "SHOULD"), _shortened(result["ratio"]),
-        int(result["cases"]), words.place(reason) if reason else -1, kinds, some,
+        int(result["cases"]), words.index(reason) if reason else -1, kinds, some,
     ]  # fmt: skip
 
 
@@ -233,7 +233,7 @@ def _cause_of(result: Mapping[str, Any], document: Document) -> str:
 def _shortened(ratio: Any) -> Any:
     """A ratio in few digits; the texts "inf" and "nan", and None, stay."""
     if isinstance(ratio, float):
-        short = float(f"{ratio:.{_DIGITS}g}")
+        short = float(f"{ratio:.{_RATIO_DIGITS}g}")
         return int(short) if short == int(short) and abs(short) < 1e9 else short
     if ratio in (None, "inf", "nan") or (isinstance(ratio, int) and not isinstance(ratio, bool)):
         return ratio

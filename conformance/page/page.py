@@ -12,7 +12,7 @@ from typing import Any
 
 from ..results.report import Report
 from .contents import Document, contents
-from .drawable import ensure_drawable
+from .jinja import ensure_jinja
 
 _HERE = Path(__file__).parent
 
@@ -29,7 +29,7 @@ def page_of(documents: Sequence[Document]) -> str:
     Jinja2 escapes what targets said, and the script sets it as text. The browser is told to run no script but the
     page's own, and to load nothing. Raises NoJinja.
     """
-    ensure_drawable()
+    ensure_jinja()
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...adapters.declared import LAYOUTS, Declared
-from ...adapters.frameworks import FRAMEWORKS
+from ...adapters.frameworks import check_framework_name
 from ...adapters.remote.host import Limits
 from ...adapters.target import Target
 from ...spec.conventions import validate
-from ...spec.errors import NormspecError, UnknownFramework, UnknownTarget, choices
+from ...spec.errors import NormspecError, UnknownTarget
 from .limits import WrongLimit, bytes_of, seconds_of
 
 #: Lists the forms of a target, for messages.
@@ -93,9 +93,7 @@ def seed_of(value: Any) -> int:
 
 def framework_of(value: Any) -> str | None:
     """The name of a framework, or None. Raises WrongType or UnknownFramework."""
-    if value is not None and text_of(value, "framework", "torch") not in FRAMEWORKS:
-        raise UnknownFramework(f"unknown framework {value!r}{choices(value, FRAMEWORKS)}")
-    return value
+    return None if value is None else check_framework_name(text_of(value, "framework", "torch"))
 
 
 def conventions_of(value: Any) -> dict[str, str]:

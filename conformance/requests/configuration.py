@@ -14,7 +14,7 @@ from typing import Any
 
 import attrs
 
-from ...adapters.dtypes import DTYPES
+from ...adapters.dtypes import check_dtype
 from ...adapters.frameworks import full_name
 from ...adapters.in_file import names_a_file
 from ...adapters.own_function import names_a_function
@@ -25,7 +25,7 @@ from ..expected.entry import Expected, entries_of
 from .choosing import checked_words
 from .limits import bytes_of, jobs_of, seconds_of
 from .mode import checked_mode
-from .per_target import said
+from .per_target import checked_settings
 from .profiles import profile_of
 
 if sys.version_info >= (3, 11):
@@ -210,11 +210,7 @@ def _profile(value: Any, _: Path) -> str:
 
 
 def _dtypes(value: Any, _: Path) -> tuple[str, ...]:
-    names = _texts(value, 'dtypes, such as ["float32", "bfloat16"],')
-    for name in names:
-        if name not in DTYPES:
-            raise WrongConfiguration(f"unknown dtype {name!r}{choices(name, DTYPES)}")
-    return names
+    return tuple(map(check_dtype, _texts(value, 'dtypes, such as ["float32", "bfloat16"],')))
 
 
 def _device(value: Any, _: Path) -> str:
@@ -251,7 +247,7 @@ def _tables(value: Any, folder: Path) -> dict[str, dict[str, Any]]:
             f"""a table for a target is expected, such as {TABLE[:-1]}.target."mine.py:layer_norm"], """
             f"and not {value!r}; did you mean 'targets'?"
         )
-    return {_target(name, folder): said(name, about) for name, about in value.items()}
+    return {_target(name, folder): checked_settings(name, about) for name, about in value.items()}
 
 
 def _expected_failures(value: Any, folder: Path) -> tuple[Expected, ...]:

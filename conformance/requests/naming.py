@@ -11,7 +11,7 @@ from ...adapters.in_file import names_a_file, targets_in
 from ...adapters.targets import TARGETS
 
 
-def named(targets: Iterable[Any], op: Sequence[str] | None = None) -> tuple[Any, ...]:
+def named_targets(targets: Iterable[Any], op: Sequence[str] | None = None) -> tuple[Any, ...]:
     """
     The targets, each once.
 

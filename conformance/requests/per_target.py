@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...adapters.frameworks import FRAMEWORKS, full_name
+from ...adapters.frameworks import check_framework_name, full_name
 from ...adapters.target import Target
 from ...adapters.targets import TARGETS, check_operators
 from ...spec.conventions import ensure_about, operators_about, validate
-from ...spec.errors import NormspecError, UnknownFramework, choices
+from ...spec.errors import NormspecError, choices
 from .arguments import declared_of
 from .mode import checked_mode
 
 #: The name that stands for every target. Its settings apply to each target that they fit.
-EVERY = ""
+EVERY_TARGET = ""
 
 
 class WrongPerTarget(NormspecError, ValueError):
@@ -32,15 +32,15 @@ def checked_per_target(given: Mapping[str, Mapping[str, Any]] | None) -> dict[st
         return {}
     if not isinstance(given, Mapping):
         raise WrongPerTarget(f"per_target is {given!r}: give a dict from targets to dicts, {_EXAMPLE}")
-    return {_name(name): said(name, about) for name, about in given.items()}
+    return {_name(name): checked_settings(name, settings) for name, settings in given.items()}
 
 
-def said(name: str, about: Any) -> dict[str, Any]:
+def checked_settings(name: str, settings: Any) -> dict[str, Any]:
     """The checked settings of one target. Raises WrongPerTarget."""
-    if not isinstance(about, Mapping):
-        raise WrongPerTarget(f"what is said of {name} is {about!r}: give a dict, {_EXAMPLE}")
+    if not isinstance(settings, Mapping):
+        raise WrongPerTarget(f"what is said of {name} is {settings!r}: give a dict, {_EXAMPLE}")
     found = {}
-    for key, value in about.items():
+    for key, value in settings.items():
         plain = str(key).replace("-", "_")
         if plain not in KEYS:
             raise WrongPerTarget(f"unknown key {key!r} of {name}{choices(str(key), KEYS)}")
@@ -48,15 +48,18 @@ def said(name: str, about: Any) -> dict[str, Any]:
     return found
 
 
-def ensure_meant(target: Target, own: Mapping[str, Mapping[str, Any]]) -> None:
+def ensure_conventions_apply(target: Target, per_target: Mapping[str, Mapping[str, Any]]) -> None:
     """Raise UnknownConvention if a convention declared for this target alone is about none of its operators."""
-    mine = own.get(target.name, {}).get("conventions", {})
+    mine = per_target.get(target.name, {}).get("conventions", {})
     ensure_about(mine, (binding.operator for binding in target.bindings), f"{target.name} is")
 
 
-def declared(target: Target, own: Mapping[str, Mapping[str, Any]]) -> Target:
+def with_conventions(target: Target, per_target: Mapping[str, Mapping[str, Any]]) -> Target:
     """The target, each binding with the conventions declared for the target that are about its operator."""
-    found = {**own.get(EVERY, {}).get("conventions", {}), **own.get(target.name, {}).get("conventions", {})}
+    found = {
+        **per_target.get(EVERY_TARGET, {}).get("conventions", {}),
+        **per_target.get(target.name, {}).get("conventions", {}),
+    }
     if not found:
         return target
     bindings = []
@@ -66,9 +69,9 @@ def declared(target: Target, own: Mapping[str, Mapping[str, Any]]) -> Target:
     return replace(target, bindings=tuple(bindings))
 
 
-def of(own: Mapping[str, Mapping[str, Any]], name: object, key: str) -> Any:
+def setting_of(per_target: Mapping[str, Mapping[str, Any]], name: object, key: str) -> Any:
     """The setting of a target under a key, or else that of every target; None if there is none."""
-    return own.get(str(name), {}).get(key, own.get(EVERY, {}).get(key))
+    return per_target.get(str(name), {}).get(key, per_target.get(EVERY_TARGET, {}).get(key))
 
 
 _EXAMPLE = 'such as {"mine.py:fused": {"op": "batch_norm", "conventions": {"momentum": "old"}}}'
@@ -84,12 +87,6 @@ def _op(value: Any) -> str:
     if not isinstance(value, str):
         raise WrongPerTarget(f"op is {value!r}: give the one operator that the target is, such as 'layer_norm'")
     return check_operators(value)[0]
-
-
-def _framework(value: Any) -> str:
-    if value not in FRAMEWORKS:
-        raise UnknownFramework(f"unknown framework {value!r}{choices(value, FRAMEWORKS)}")
-    return str(value)
 
 
 def _conventions(value: Any) -> dict[str, str]:
@@ -116,7 +113,7 @@ def _declared(key: str) -> Callable[[Any], Any]:
 #: The settings that a target can have, each with the function that reads its value.
 KEYS: Mapping[str, Callable[[Any], Any]] = {
     "op": _op,
-    "framework": _framework,
+    "framework": check_framework_name,
     "conventions": _conventions,
     "mode": checked_mode,
     "forward_only": _flag,

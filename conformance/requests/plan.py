@@ -9,7 +9,7 @@ import attrs
 
 from ...adapters.target import Target
 from ...spec import Level, requirement
-from .per_target import of
+from .per_target import setting_of
 from .profiles import Profile
 
 if TYPE_CHECKING:  # a Python that was built without SQLite has none
@@ -40,17 +40,17 @@ class Plan:
     #: "training" or "inference" if batch_norm is judged in that mode alone; "" for both.
     mode: str = ""
     #: Settings of single targets, by target name (per_target.py).
-    own: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    per_target: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
     #: Store that keeps truths for later runs; None keeps nothing.
     store: Store | None = None
 
     def mode_for(self, target: str) -> str:
         """The only mode in which a target's batch_norm is judged; "" for both."""
-        return self.mode or of(self.own, target, "mode") or ""
+        return self.mode or setting_of(self.per_target, target, "mode") or ""
 
     def has_no_gradients(self, target: str) -> bool:
         """Whether the user said that a target has no gradients."""
-        return self.forward_only or bool(of(self.own, target, "forward_only"))
+        return self.forward_only or bool(setting_of(self.per_target, target, "forward_only"))
 
     def level(self, identifier: str) -> Level:
         """How binding a requirement is in this run."""

@@ -10,7 +10,7 @@ import attrs
 
 from ...adapters.binding import Binding
 from ...adapters.declared import NOTHING, Declared
-from ...adapters.dtypes import DTYPES
+from ...adapters.dtypes import check_dtype
 from ...adapters.frameworks import KNOWN
 from ...adapters.importable import importable_name
 from ...adapters.remote.host import Host, Limits
@@ -19,11 +19,11 @@ from ...adapters.remote.process import NOTHING as NOTHING_TO_DO
 from ...adapters.target import Target
 from ...adapters.targets import TARGETS, resolve
 from ...spec.conventions import ensure_about
-from ...spec.errors import NormspecError, UnknownDtype, choices
+from ...spec.errors import NormspecError, UnknownDtype
 from ...spec.operators import OPERATORS
 from ..kept.cache_folder import truths_store
 from .choosing import check_bindings, matches, operators_of, selected
-from .per_target import declared, ensure_meant, of
+from .per_target import ensure_conventions_apply, setting_of, with_conventions
 from .plan import Plan
 from .profiles import profile_of
 from .sound_names import names_a_variant
@@ -34,14 +34,14 @@ class NothingAsked(NormspecError):
 
 
 #: A target as the user gives it: its name, or a callable.
-Asked = str | Callable[..., Any]
+GivenTarget = str | Callable[..., Any]
 
 
 @attrs.frozen
 class Request:
     """What a user wants checked, in plain values."""
 
-    targets: tuple[Asked, ...]
+    targets: tuple[GivenTarget, ...]
     op: tuple[str, ...] | None
     framework: str | None
     dtypes: tuple[str, ...] | None
@@ -63,7 +63,7 @@ class Request:
     #: Name patterns for the only bindings of frameworks to judge; empty means all.
     binding: tuple[str, ...] = ()
     #: Settings of single targets, by target name (per_target.py). The arguments of the run outrank them.
-    own: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    per_target: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
     #: Whether these targets are only a part of a run's. Then a setting that is about none of them is no error, because
     #: it may be about the others.
     part: bool = False
@@ -90,9 +90,9 @@ class Request:
             opened = [ready(one, meanwhile) if isinstance(one, Host) else self._resolved(one) for one in started]
             for target in opened:
                 self._check(target)
-            opened = self._asked_of(opened)
+            opened = self._with_bindings_asked_for(opened)
             for target in opened:
-                ensure_meant(target, self.own)
+                ensure_conventions_apply(target, self.per_target)
         except BaseException:
             for host in hosts:
                 host.close()
@@ -102,7 +102,7 @@ class Request:
     def plan(self, targets: Sequence[Target]) -> Plan:
         """The plan of this request for its opened targets."""
         return Plan(
-            targets=tuple(declared(target.on(self.device), self.own) for target in targets),
+            targets=tuple(with_conventions(target.on(self.device), self.per_target) for target in targets),
             dtypes=self.dtypes,
             device=self.device,
             conventions=dict(self.conventions),
@@ -113,7 +113,7 @@ class Request:
             requirements=frozenset(selected(self.only, "only")) if self.only else None,
             required=self.required,
             mode=self.mode,
-            own=self.own,
+            per_target=self.per_target,
             store=truths_store(self.cache),
         )
 
@@ -134,20 +134,23 @@ class Request:
         """The interpreter of a target's worker; empty for the current one."""
         return self.pythons.get(name, self.pythons.get("", ""))
 
-    def op_of(self, target: Asked) -> tuple[str, ...] | None:
+    def op_of(self, target: GivenTarget) -> tuple[str, ...] | None:
         """The operator that a function is, or the operators of a framework whose bindings are imported."""
         if target in TARGETS:
             return self.operators or self.op
-        own = of(self.own, target, "op")
+        own = setting_of(self.per_target, target, "op")
         return self.op if own is None else (own,)
 
-    def framework_of(self, target: Asked) -> str | None:
+    def framework_of(self, target: GivenTarget) -> str | None:
         """The framework whose tensors a function takes, if the user said it."""
-        return self.framework or (None if target in TARGETS else of(self.own, target, "framework"))
+        return self.framework or (None if target in TARGETS else setting_of(self.per_target, target, "framework"))
 
-    def declared_of(self, target: Asked) -> Declared:
+    def declared_of(self, target: GivenTarget) -> Declared:
         """What the user declares about a layer, or a function with another than the canonical signature."""
-        run, own = self.declared, {key: of(self.own, target, key) for key in ("parameters", "layout", "fixed")}
+        run, own = (
+            self.declared,
+            {key: setting_of(self.per_target, target, key) for key in ("parameters", "layout", "fixed")},
+        )
         if not any(own.values()):
             return run
         parameters = {**(own["parameters"] or {}), **run.parameters}
@@ -155,11 +158,11 @@ class Request:
         return replace(run, parameters=parameters, layout=run.layout or own["layout"] or "", fixed=fixed)
 
     @property
-    def names(self) -> tuple[Asked, ...]:
+    def names(self) -> tuple[GivenTarget, ...]:
         """The targets; a callable is given by name if a worker would import the same one."""
         return tuple(one if isinstance(one, str) else importable_name(one) or one for one in self.targets)
 
-    def _started(self, target: Asked, hosts: list[Host], *, derivatives: bool) -> Asked | Host:
+    def _started(self, target: GivenTarget, hosts: list[Host], *, derivatives: bool) -> GivenTarget | Host:
         """The host of a target given by name, also added to ``hosts``; a callable is returned unchanged."""
         if not isinstance(target, str) or not ISOLATES or names_a_variant(target):
             return target
@@ -176,16 +179,16 @@ class Request:
         hosts.append(host)
         return host
 
-    def _resolved(self, target: Asked) -> Target:
+    def _resolved(self, target: GivenTarget) -> Target:
         """The target that lives in this process."""
         if isinstance(target, str) and names_a_variant(target):
-            from .specimens import variant  # it imports every sound function
+            from .implementation_targets import sound_target  # it imports every sound function
 
-            return variant(target, self.op)
+            return sound_target(target, self.op)
         op, framework = self.op_of(target), self.framework_of(target)
         return resolve(target, op=op, framework=framework, declared=self.declared_of(target))
 
-    def _asked_of(self, targets: Sequence[Target]) -> list[Target]:
+    def _with_bindings_asked_for(self, targets: Sequence[Target]) -> list[Target]:
         """The targets, each with only the bindings asked for. Raises UnknownBinding or NothingAsked."""
         known = [target for target in targets if target.name in KNOWN]
         if not self.part:
@@ -233,8 +236,4 @@ def checked_dtypes(dtypes: Iterable[str] | None) -> tuple[str, ...] | None:
     """Return the dtypes, each once; None if none are given. Raises UnknownDtype."""
     if dtypes is None:
         return None
-    names = tuple(dict.fromkeys(dtypes))
-    for name in names:
-        if name not in DTYPES:
-            raise UnknownDtype(f"unknown dtype {name!r}{choices(name, DTYPES)}")
-    return names or None
+    return tuple(dict.fromkeys(check_dtype(name) for name in dtypes)) or None

@@ -21,9 +21,9 @@ from ..faults import registered as faults_there
 from ..faults.registry import ALL_DTYPES
 from ..judging.library import Library
 from ..judging.verdicts import Result, Verdict
+from ..requests.implementation_targets import implementation_target
 from ..requests.plan import Plan
 from ..requests.profiles import profile_of
-from ..requests.specimens import target_of
 from ..results.report import Report
 from ..sound import Sound
 from ..sound import registered as variants_there
@@ -134,7 +134,7 @@ def _run(
     specimen: Fault | Sound, dtypes: Sequence[str], profile: str, seed: int, *, explain: bool = False, **plan: Any
 ) -> Run:
     conventions = dict(getattr(specimen, "conventions", {}))
-    target = target_of(specimen.name, specimen.operator, specimen.build(), conventions)
+    target = implementation_target(specimen.name, specimen.operator, specimen.build(), conventions)
     shared = _libraries_of(specimen.operator, profile, seed) if profile == "quick" else None
     return Run(
         Plan(

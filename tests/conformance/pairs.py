@@ -13,7 +13,7 @@ from normspec import Report
 from normspec.conformance.diagnosis.candidates import Candidate, paired
 from normspec.conformance.faults import FAULTS, Fault
 from normspec.conformance.judging.subject import Subject
-from normspec.conformance.requests.specimens import target_of
+from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.spec.operators import OPERATORS
 
 from .runs import run
@@ -40,7 +40,7 @@ class Pair:
 
     def report(self, *, explain: bool) -> Report:
         """Its report in float32: on these requirements only, or on all of them with the causes."""
-        target = target_of("it", self.function.like.operator, attrs.evolve(self.function).implementation)
+        target = implementation_target("it", self.function.like.operator, attrs.evolve(self.function).implementation)
         only = None if explain else self.requirements
         with np.errstate(all="ignore"):
             return run(target, requirements=only, required=self.requirements, explain=explain)
@@ -54,7 +54,7 @@ class Pair:
 
 def together(first: Fault, second: Fault) -> Pair | None:
     """A function with both faults; None where one undoes the other."""
-    target = target_of("it", first.operator, first.build())
+    target = implementation_target("it", first.operator, first.build())
     like = Subject(target, target.bindings[0], "float32")
     both = paired(Candidate((first,), like), Candidate((second,), like))
     return None if both is None else Pair(both)

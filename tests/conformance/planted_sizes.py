@@ -14,7 +14,7 @@ from normspec.adapters.target import Target
 from normspec.conformance.cases.case import Case
 from normspec.conformance.checks.sizes import sizes
 from normspec.conformance.judging.subject import Subject
-from normspec.conformance.requests.specimens import target_of
+from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.spec.layout import Layout
 from normspec.spec.operators import OPERATORS, Groups
 
@@ -168,7 +168,7 @@ def target(planted: Planted) -> Target:
         return (dx, *parameters) if isinstance(found, tuple) else dx
 
     made = replace(sound, call=call, vjp=vjp)
-    return target_of("planted", planted.operator, made)
+    return implementation_target("planted", planted.operator, made)
 
 
 def caught(planted: Planted, dtype: str, cases: Sequence[Case]) -> bool:

@@ -14,9 +14,9 @@ from normspec.conformance.judging.library import Library
 from normspec.conformance.kept.cache_folder import truths_store
 from normspec.conformance.replay.reading import failed_cases
 from normspec.conformance.replay.replaying import judged_again
+from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.requests.plan import Plan
 from normspec.conformance.requests.profiles import profile_of
-from normspec.conformance.requests.specimens import target_of
 
 from .runs import specimen
 
@@ -56,4 +56,4 @@ def again(report: Report, target: Target, dtype: str, folder: Path) -> list[str]
 
 def sound_base(operator: str) -> Target:
     """The sound function that the faults of an operator are made of."""
-    return target_of("base", operator, IMPLEMENTATIONS[operator]().implementation())
+    return implementation_target("base", operator, IMPLEMENTATIONS[operator]().implementation())

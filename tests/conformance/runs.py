@@ -18,9 +18,9 @@ from normspec.conformance.engine.excuse import excused
 from normspec.conformance.engine.progress import Listener
 from normspec.conformance.faults import FAULTS, Fault
 from normspec.conformance.kept.cache_folder import truths_store
+from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.requests.plan import Plan
 from normspec.conformance.requests.profiles import profile_of
-from normspec.conformance.requests.specimens import target_of
 from normspec.conformance.sound import DECLARED, SOUND, Sound
 
 #: The operators defined by their groups only: the others take parts.
@@ -83,7 +83,7 @@ def others_at_night(values: Iterable[Any], now: Collection[Any]) -> list[Any]:
 def specimen(made: Fault | Sound, *, declared: bool = True) -> Target:
     """A fault or a sound variant as a target, with or without the conventions that it declares."""
     conventions = getattr(made, "conventions", {}) if declared else {}
-    return target_of(made.name, made.operator, made.build(), conventions)
+    return implementation_target(made.name, made.operator, made.build(), conventions)
 
 
 def function(operator: str, call: Callable[..., Any], **derivatives: Callable[..., Any]) -> Target:

@@ -11,7 +11,7 @@ import normspec
 from normspec.conformance.campaign.running import run
 from normspec.conformance.requests.arguments import WrongType, WrongValue
 from normspec.conformance.requests.limits import WrongLimit
-from normspec.conformance.requests.naming import named
+from normspec.conformance.requests.naming import named_targets
 from normspec.conformance.requests.request import Request
 from normspec.spec.errors import NormspecError
 
@@ -136,4 +136,4 @@ def test_each_target_counts_once_and_need_not_be_hashable():
             return x
 
     layer = Layer()
-    assert named(["numpy", Path("a.py:f"), "a.py:f", layer, "numpy", layer]) == ("numpy", "a.py:f", layer)
+    assert named_targets(["numpy", Path("a.py:f"), "a.py:f", layer, "numpy", layer]) == ("numpy", "a.py:f", layer)

@@ -12,7 +12,7 @@ import pytest
 from normspec import Report
 from normspec.conformance.diagnosis.search import Search
 from normspec.conformance.faults import FAULTS
-from normspec.conformance.requests.specimens import target_of
+from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.selftest.selftest import judge_fault
 from normspec.spec.operators import OPERATORS
 
@@ -134,7 +134,7 @@ def test_two_mistakes_with_names_both_stand() -> None:
     """A fault of the variance and one of the backward pass: each stands, with its own name."""
     fault = {one.name: one for one in FAULTS}
     both = type("Both", (fault["ln-statistics-detached"].step, fault["ln-eps-on-std"].step), {})
-    report = run(target_of("it", "layer_norm", both().implementation()), requirements=SOME, explain=True)
+    report = run(implementation_target("it", "layer_norm", both().implementation()), requirements=SOME, explain=True)
     assert {cause.faults for cause in report.causes} == {("ln-statistics-detached",), ("ln-eps-on-std",)}
     assert standing(report) == {"LN-F3", "LN-G1"}
 

@@ -19,9 +19,9 @@ from normspec.conformance.diagnosis.causes import diagnosed
 from normspec.conformance.diagnosis.search import Search
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.judging.subject import Subject
+from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.requests.plan import Plan
 from normspec.conformance.requests.profiles import profile_of
-from normspec.conformance.requests.specimens import target_of
 from normspec.conformance.selftest.selftest import judge_fault
 
 from .runs import FAULT, function, others_at_night, run
@@ -322,7 +322,7 @@ def diagnosed_as(fault: str, dtype: str = "float32") -> list[tuple[str, ...]]:
     """Under which names a fault of the library is diagnosed in a dtype, or in the first that shows it."""
     one = FAULT[fault]
     dtype = dtype if dtype in one.dtypes else one.dtypes[0]
-    target = target_of("it", one.operator, one.build())
+    target = implementation_target("it", one.operator, one.build())
     report = run(target, dtypes=(dtype,), explain=True)
     return [cause.faults for cause in report.causes if cause.faults]
 
@@ -394,7 +394,7 @@ def test_a_defect_of_the_diagnosis_changes_no_verdict(monkeypatch):
 
 def test_two_faults_of_one_step_are_not_put_together():
     """Where one would undo the other there is no function with both."""
-    target = target_of("it", "layer_norm", FAULT["ln-eps-missing"].build())
+    target = implementation_target("it", "layer_norm", FAULT["ln-eps-missing"].build())
     like = Subject(target, target.bindings[0], "float32")
     first, second = (Candidate((FAULT[name],), like) for name in ("ln-eps-missing", "ln-eps-on-std"))
     assert paired(first, second) is None

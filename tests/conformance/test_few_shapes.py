@@ -12,9 +12,9 @@ from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.few_shapes import in_few_shapes
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.faults import registered as faults
+from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.requests.plan import Plan
 from normspec.conformance.requests.profiles import profile_of
-from normspec.conformance.requests.specimens import target_of
 from normspec.spec.operators import OPERATORS
 
 #: The number of shapes of x that a slow function gets at `quick`, in each dtype. batch_norm's inference has one more: a
@@ -34,7 +34,7 @@ def test_quick_has_few_shapes(operator, dtype):
 
         return call
 
-    target = target_of("a function", operator, IMPLEMENTATIONS[operator]().implementation())
+    target = implementation_target("a function", operator, IMPLEMENTATIONS[operator]().implementation())
     (binding,) = target.bindings
     derivatives = {name: noted(function) for name, function in binding.derivatives.items()}
     target = replace(target, bindings=(replace(binding, call=noted(binding.call), derivatives=derivatives),))
@@ -75,8 +75,8 @@ def test_no_fault_is_lost(operator, dtype):
 
     def killed(fault, requirements=None):
         plan = Plan(
-            (target_of(fault.name, operator, fault.build()),), (dtype,), "cpu", {}, profile_of("quick"), 0, slow=True,
-            explain=False, requirements=requirements,
+            (implementation_target(fault.name, operator, fault.build()),), (dtype,), "cpu", {}, profile_of("quick"), 0,
+            slow=True, explain=False, requirements=requirements,
         )  # fmt: skip
         return any(one.verdict.is_violation for one in Run(plan, libraries=libraries).report().results)
 

@@ -75,7 +75,7 @@ def test_the_smallest_case_is_told_in_plain_numbers(report):
 @pytest.mark.parametrize("text", ["", "[1, 2]", "{}", '{"schema": 1}', "[" * 100_000, None])
 def test_what_is_no_report_is_told_in_one_line(tmp_path, capsys, monkeypatch, text):
     """The command ends with 2, says which file, and writes nothing."""
-    monkeypatch.setattr(page, "ensure_drawable", lambda: None)
+    monkeypatch.setattr(page, "ensure_jinja", lambda: None)
     file, out = tmp_path / "report.json", tmp_path / "page.html"
     if text is not None:
         file.write_text(text)

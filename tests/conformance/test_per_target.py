@@ -7,7 +7,7 @@ import pytest
 import normspec
 from normspec import Verdict
 from normspec.conformance.checks.registry import is_about
-from normspec.conformance.requests.per_target import EVERY, WrongPerTarget
+from normspec.conformance.requests.per_target import EVERY_TARGET, WrongPerTarget
 from normspec.spec.conventions import CONVENTIONS, ensure_about, operators_about
 from normspec.spec.errors import UnknownConvention, UnknownFramework, UnknownMode, UnknownOperator
 from normspec.spec.operators import OPERATORS
@@ -107,7 +107,7 @@ def test_what_is_said_of_the_run_outranks_it(file):
 
 def test_what_is_said_of_every_target_counts_where_it_is_about_it(file):
     """A momentum is no mistake of a layer_norm that it was not said of."""
-    own = {EVERY: {"conventions": {"momentum": "old"}}}
+    own = {EVERY_TARGET: {"conventions": {"momentum": "old"}}}
     report = check(f"{file}:layer_norm", per_target=own, framework="numpy", forward_only=True)
     assert report.conforms
     assert not report.subjects[0]["conventions"]

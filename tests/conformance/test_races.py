@@ -16,8 +16,8 @@ from normspec.conformance.cases.case import build
 from normspec.conformance.cases.sizes import repeated_deck
 from normspec.conformance.checks.purity import repeats_agree
 from normspec.conformance.judging.subject import Subject
+from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.requests.profiles import PROFILES, profile_of
-from normspec.conformance.requests.specimens import target_of
 from normspec.spec.operators import OPERATORS
 
 from .runs import function, result, run
@@ -45,7 +45,7 @@ def losing(operator: str, above: int, stage: str, seed: int | None):
 
         return call
 
-    return target_of("losing", operator, replace(sound, **{stage: lossy(getattr(sound, stage))}))
+    return implementation_target("losing", operator, replace(sound, **{stage: lossy(getattr(sound, stage))}))
 
 
 def met(operator: str, above: int, stage: str, seed: int, *, periodic: bool) -> bool:

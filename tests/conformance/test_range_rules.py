@@ -12,7 +12,7 @@ from normspec.conformance.cases.case import Case
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.relations import equal
 from normspec.conformance.judging.subject import Subject
-from normspec.conformance.requests.specimens import target_of
+from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.sound import variants
 from normspec.conformance.sound.composed.working import Native
 from normspec.conformance.sound.conventions import OnePass
@@ -47,7 +47,7 @@ def subject_of(
     """A sound way to compute in a dtype; float16 in its own arithmetic."""
     native = {"storage": "native"} if dtype == "float16" else {}
     made = combined(type("Native", (Native, way), {}) if native else way, operator)
-    target = target_of("way", operator, made().implementation())
+    target = implementation_target("way", operator, made().implementation())
     return Subject(target, target.bindings[0], dtype, conventions={**native, **(conventions or {})})
 
 
@@ -146,7 +146,7 @@ def test_whatever_is_judged_near_the_ends_is_within_the_envelope(operator: str, 
 def test_ordinary_data_is_judged(dtype: str) -> None:
     """Groups of a size of 2^-10 to 2^10 and the eps in use leave nothing out."""
     random = np.random.default_rng(12)
-    target = target_of("way", "layer_norm", combined(variants.TwoPass, "layer_norm")().implementation())
+    target = implementation_target("way", "layer_norm", combined(variants.TwoPass, "layer_norm")().implementation())
     subject = Subject(target, target.bindings[0], dtype)
     for k in range(-10, 11):
         for eps in (1e-12, 1e-6, 1e-5, 1e-3):

@@ -13,7 +13,7 @@ from normspec.conformance.cases.composed_deck import composed_deck
 from normspec.conformance.checks.mhc import receptive_field
 from normspec.conformance.faults import FAULTS
 from normspec.conformance.judging.subject import Subject
-from normspec.conformance.requests.specimens import target_of
+from normspec.conformance.requests.implementation_targets import implementation_target
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
@@ -29,7 +29,7 @@ def sequence(recipe: str) -> Case:
 
 def violated(made: type[Mhc], case: Case) -> bool:
     """Whether the law finds a violation."""
-    target = target_of("own", "mhc", made().implementation())
+    target = implementation_target("own", "mhc", made().implementation())
     return any(found.violated for found in receptive_field(Subject(target, target.bindings[0], "float32"), case))
 
 
@@ -62,6 +62,6 @@ def test_every_fault_shows_on_either(recipe: str) -> None:
     """The faults that the law must find show on centred branches and on causal ones."""
     made: list[Callable[[], object]] = [fault.build for fault in FAULTS if fault.requirement == "MH-L7"]
     for build_fault in made:
-        target = target_of("fault", "mhc", build_fault())
+        target = implementation_target("fault", "mhc", build_fault())
         subject = Subject(target, target.bindings[0], "float32")
         assert any(found.violated for found in receptive_field(subject, sequence(recipe)))

@@ -14,8 +14,8 @@ from normspec.conformance.faults import Fault
 from normspec.conformance.judging.library import Library
 from normspec.conformance.judging.subject import Subject
 from normspec.conformance.judging.verdicts import Verdict
+from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.requests.profiles import profile_of
-from normspec.conformance.requests.specimens import target_of
 from normspec.conformance.sound import Sound
 from normspec.spec.conventions import NORMATIVE
 from normspec.spec.operators import OPERATORS
@@ -49,7 +49,7 @@ def verdicts(
 ) -> dict[str, Verdict]:
     """The verdicts of checks, by default on F1 to F8, in one dtype on the fixed cases of a seed, which all share."""
     operator, conventions = specimen.operator, dict(getattr(specimen, "conventions", {}))
-    target = target_of(specimen.name, operator, specimen.build(), conventions)
+    target = implementation_target(specimen.name, operator, specimen.build(), conventions)
     (binding,) = target.bindings
     subject = Subject(target, binding, dtype, conventions={**NORMATIVE, **conventions})
     kind = subject.library

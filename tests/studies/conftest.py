@@ -8,7 +8,7 @@ import pytest
 
 from normspec.adapters.targets import resolve
 from normspec.conformance.faults import registered
-from normspec.conformance.requests.specimens import target_of
+from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.studies.operators import Operators
 
 
@@ -18,6 +18,6 @@ def planted() -> Callable[[str], Operators]:
 
     def operators(name: str) -> Operators:
         (found,) = (one for one in registered() if one.name == name)
-        return Operators(target_of(name, found.operator, found.build()), resolve("numpy"))
+        return Operators(implementation_target(name, found.operator, found.build()), resolve("numpy"))
 
     return operators

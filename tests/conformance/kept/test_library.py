@@ -11,9 +11,9 @@ from normspec.conformance.engine.engine import Run
 from normspec.conformance.faults import FAULTS, Fault
 from normspec.conformance.kept.cache_folder import truths_store
 from normspec.conformance.kept.store import Store
+from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.requests.plan import Plan
 from normspec.conformance.requests.profiles import profile_of
-from normspec.conformance.requests.specimens import target_of
 from normspec.conformance.sound import DECLARED, SOUND, Sound
 from normspec.spec.operators import OPERATORS
 
@@ -26,7 +26,7 @@ def told(specimen: Fault | Sound, store: Store | None) -> dict[str, Any]:
     """The report on a function of the library in float32, without the time it took."""
     conventions = dict(getattr(specimen, "conventions", {}))
     plan = Plan(
-        targets=(target_of(specimen.name, specimen.operator, specimen.build(), conventions),),
+        targets=(implementation_target(specimen.name, specimen.operator, specimen.build(), conventions),),
         dtypes=("float32",),
         device="cpu",
         conventions={},

@@ -11,7 +11,7 @@ class NoJinja(NormspecError):
     """The package that fills in the page is not installed."""
 
 
-def ensure_drawable() -> None:
+def ensure_jinja() -> None:
     """Raise NoJinja if Jinja2 is not installed."""
     if importlib.util.find_spec("jinja2") is None:
         raise NoJinja("Jinja2, which fills in the page, is not installed: python -m pip install 'normspec[html]'")

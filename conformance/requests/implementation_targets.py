@@ -13,11 +13,11 @@ from ...adapters.numpy.operators.implementation import Implementation
 from ...adapters.target import Target
 from ...spec.errors import UnknownOperator, UnknownTarget
 from ..sound import Sound
-from ..sound import registered as variants_there
+from ..sound import registered as registered_variants
 from .sound_names import PREFIX
 
 
-def target_of(
+def implementation_target(
     name: str,
     operator: str,
     implementation: Implementation,
@@ -35,14 +35,14 @@ def target_of(
     return Target(name, "numpy", np.__version__, BRIDGE, (binding,))
 
 
-def variants(op: Sequence[str] | None = None) -> tuple[str, ...]:
+def sound_targets(op: Sequence[str] | None = None) -> tuple[str, ...]:
     """The target names of all sound variants, or of those of some operators."""
-    return tuple(f"{PREFIX}{one.name}" for one in variants_there() if op is None or one.operator in op)
+    return tuple(f"{PREFIX}{one.name}" for one in registered_variants() if op is None or one.operator in op)
 
 
-def variant(target: str, op: Sequence[str] | None = None) -> Target:
+def sound_target(target: str, op: Sequence[str] | None = None) -> Target:
     """A sound variant as a target, with the conventions it declares. Raises UnknownTarget and UnknownOperator."""
-    there: dict[str, Sound] = {one.name: one for one in variants_there()}
+    there: dict[str, Sound] = {one.name: one for one in registered_variants()}
     name = target[len(PREFIX) :]
     if name not in there:
         near = difflib.get_close_matches(name, there, n=1)
@@ -51,4 +51,4 @@ def variant(target: str, op: Sequence[str] | None = None) -> Target:
     found = there[name]
     if op is not None and found.operator not in op:
         raise UnknownOperator(f"{target} is one of {found.operator}, not of {', '.join(op)}")
-    return target_of(target, found.operator, found.build(), found.conventions)
+    return implementation_target(target, found.operator, found.build(), found.conventions)
