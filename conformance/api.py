@@ -9,7 +9,7 @@ from typing import Any
 from ..adapters.remote.host import Limits
 from ..adapters.targets import check_operators
 from .engine.progress import Listener
-from .expected.applying import applied
+from .expected.applying import apply_expected
 from .kept.cache_folder import checked_cache
 from .kept_results.keeping import report_on
 from .requests.arguments import (
@@ -171,7 +171,7 @@ def check(
         address = None if cluster is None else text_of(cluster, "cluster", "tcp://127.0.0.1:8786")
         count, going_on = None if jobs is None else jobs_of(jobs), flag_of(resume, "resume")
         report = report_on(request, jobs=count, cluster=address, resume=going_on, listener=listener)
-    report = applied(report, entries, request)
+    report = apply_expected(report, entries, request)
     if folder is None:
         return report
     from .reproduce.reproducing import reproduced

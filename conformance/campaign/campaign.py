@@ -11,7 +11,7 @@ import attrs
 
 from ...adapters.dtypes import DTYPES
 from ...adapters.own_function import names_a_function
-from ..reporting.versions import packaged, versions
+from ..reporting.versions import name_and_version, versions
 from ..requests.request import Request
 from ..requests.sound_names import SOUND, names_a_variant
 from ..running.unit import Unit
@@ -89,7 +89,7 @@ class Campaign:
             **{name: _plain(getattr(self.request, name)) for name in _DECIDING},
             **{f"version of {name}": number for name, number in versions().items()},
             **{
-                f"version of {subject['target']}": packaged(subject)
+                f"version of {subject['target']}": name_and_version(subject)
                 for subject in self.subjects
                 if asked_as(subject["target"]) != SOUND
             },

@@ -10,7 +10,7 @@ import attrs
 from ..judging.verdicts import Result, Verdict
 from ..reporting.json_values import plain, result_in_json
 from ..requests.request import Request
-from ..results.ratios import BINS, added
+from ..results.ratios import BINS, add_counts
 from ..results.report import Report
 from ..running.unit import Unit
 from .campaign import Key, keys_of
@@ -37,7 +37,7 @@ def _record(key: Key, report: Report, request: Request) -> dict[str, Any]:
         if any(one.shown for one in result.known):  # the ratio of a known wrong result says nothing about sound ones
             found["known"] += 1
             continue
-        added(found["ratios"], result.ratios)
+        add_counts(found["ratios"], result.ratios)
         if result.ratio is not None and (found["ratio"] is None or result.ratio > found["ratio"]):
             found["ratio"], found["at"] = result.ratio, result.binding
     for found in requirements.values():

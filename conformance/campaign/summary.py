@@ -11,7 +11,7 @@ import attrs
 
 from ..reporting.json_values import plain
 from ..reporting.wording import page_order
-from ..results.ratios import BINS, EDGES, added
+from ..results.ratios import BINS, EDGES, add_counts
 from .campaign import SCHEMA, asked_as
 from .store import Store, key_in
 
@@ -40,7 +40,7 @@ class Nearness:
         self.cases += found["cases"]
         self.advice += found["advice"]
         self.known += found["known"]
-        added(self.histogram, {int(place): count for place, count in found["ratios"].items()})
+        add_counts(self.histogram, {int(place): count for place, count in found["ratios"].items()})
         if found["ratio"] is None:
             return
         ratio = float(found["ratio"])

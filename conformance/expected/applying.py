@@ -9,12 +9,12 @@ import attrs
 from ..judging.verdicts import Deviation, Result, Verdict
 from ..requests.choosing import operators_of, selected
 from ..requests.request import Request
-from ..results.expectation import Expectation, Place
+from ..results.expectation import Expectation, UnexpectedPass
 from ..results.report import Report
 from .entry import Expected
 
 
-def applied(report: Report, entries: Sequence[Expected], request: Request) -> Report:
+def apply_expected(report: Report, entries: Sequence[Expected], request: Request) -> Report:
     """
     The report with expected failures turned into deviations, and with the outcome of each entry.
 
@@ -22,14 +22,14 @@ def applied(report: Report, entries: Sequence[Expected], request: Request) -> Re
     """
     if not entries:
         return report
-    over = {entry: _over(entry, report) for entry in entries}
+    ended = {entry: _targets_past_end(entry, report) for entry in entries}
     excused: dict[int, Expected] = {}
     for result in report.results:
-        entry = next((one for one in entries if one.covers(result) and result.target not in over[one]), None)
+        entry = next((one for one in entries if one.covers(result) and result.target not in ended[one]), None)
         if entry is not None and result.verdict.is_violation:
             excused[id(result)] = entry
     gone = {_place(one, one.requirement) for one in report.results if id(one) in excused}
-    told = [one for entry in entries for one in _expectations(entry, report, request, over[entry])]
+    told = [one for entry in entries for one in _expectations(entry, report, request, ended[entry])]
     results = tuple(
         _deviating(one, excused[id(one)]) if id(one) in excused else _by_itself(one, gone) for one in report.results
     )
@@ -69,14 +69,14 @@ def _deviating(result: Result, entry: Expected) -> Result:
     )
 
 
-def _over(entry: Expected, report: Report) -> frozenset[str]:
+def _targets_past_end(entry: Expected, report: Report) -> frozenset[str]:
     """The targets whose framework has reached the version until which the entry is expected."""
-    return frozenset(str(one["target"]) for one in report.subjects if entry.over(str(one.get("version") or "")))
+    return frozenset(str(one["target"]) for one in report.subjects if entry.has_ended(str(one.get("version") or "")))
 
 
-def _expectations(entry: Expected, report: Report, request: Request, over: frozenset[str]) -> list[Expectation]:
+def _expectations(entry: Expected, report: Report, request: Request, ended: frozenset[str]) -> list[Expectation]:
     """The outcome of an entry for each target that it is about; empty if the run was not asked about it."""
-    if not _asked(entry, request):
+    if not _was_asked(entry, request):
         return []
     found = []
     for target in report.targets:
@@ -84,13 +84,13 @@ def _expectations(entry: Expected, report: Report, request: Request, over: froze
             continue
         mine = [one for one in report.results if one.target == target and entry.covers(one)]
         if entry.target or mine:
-            found.append(_expectation(entry, target, mine, report, target in over))
+            found.append(_expectation(entry, target, mine, report, target in ended))
     if not found and not entry.target and report.targets:  # reported with the first target
-        found.append(_expectation(entry, report.targets[0], [], report, over=False))
+        found.append(_expectation(entry, report.targets[0], [], report, ended=False))
     return found
 
 
-def _asked(entry: Expected, request: Request) -> bool:
+def _was_asked(entry: Expected, request: Request) -> bool:
     """Whether the run was asked about something that the entry is about."""
     operators = (entry.operator,) if entry.operator else operators_of(entry.requirements)
     return (
@@ -101,14 +101,14 @@ def _asked(entry: Expected, request: Request) -> bool:
     )
 
 
-def _expectation(entry: Expected, target: str, mine: Sequence[Result], report: Report, over: bool) -> Expectation:
+def _expectation(entry: Expected, target: str, mine: Sequence[Result], report: Report, ended: bool) -> Expectation:
     shown = sum(one.verdict.is_violation for one in mine)
     held = [one for one in mine if one.verdict in (Verdict.PASS, Verdict.DEVIATES)]
-    passes = tuple(Place(one.op, one.binding, one.requirement, one.dtype) for one in held)
+    passes = tuple(UnexpectedPass(one.op, one.binding, one.requirement, one.dtype) for one in held)
     fields = attrs.asdict(entry) | {"target": target, "dtypes": entry.dtypes}
     whole = not (report.partial or report.replayed)
     wrong = ""
-    if over:
+    if ended:
         wrong = f"it was expected until {entry.until}, which the framework has come to: mend it, or say until when now"
     elif passes:
         wrong = f"it passes ({_several(passes)}): take that out of what is expected"
@@ -117,9 +117,9 @@ def _expectation(entry: Expected, target: str, mine: Sequence[Result], report: R
     elif not shown and whole and not any(one.verdict is Verdict.ERROR for one in mine):
         words = ", ".join(dict.fromkeys(one.verdict.value for one in mine))
         wrong = f"nothing that it is about could fail ({words}): correct it, or take it out"
-    return Expectation(**fields, shown=0 if over else shown, passes=passes, wrong=wrong)
+    return Expectation(**fields, shown=0 if ended else shown, passes=passes, wrong=wrong)
 
 
-def _several(passes: Sequence[Place]) -> str:
+def _several(passes: Sequence[UnexpectedPass]) -> str:
     words = list(dict.fromkeys(map(str, passes)))
     return ", ".join(words[:6]) + (f" and {len(words) - 6} more" if words[6:] else "")

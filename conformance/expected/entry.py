@@ -66,7 +66,7 @@ class Expected:
             and result.requirement in self.requirements
         )
 
-    def over(self, version: str) -> bool:
+    def has_ended(self, version: str) -> bool:
         """Whether the framework has reached the version until which it is expected."""
         return bool(self.until) and not _DATE.fullmatch(self.until) and _numbers(version) >= _numbers(self.until)
 

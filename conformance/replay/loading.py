@@ -21,7 +21,7 @@ from ..diagnosis.cause import Cause
 from ..judging.asked import Ask, Raised
 from ..judging.verdicts import WHY, Counterexample, Deviation, Result, Taken, Verdict
 from ..reproduce.reproducer import Reproducer
-from ..results.expectation import Expectation, Place
+from ..results.expectation import Expectation, UnexpectedPass
 from ..results.report import Report
 from .forms import (
     Damage,
@@ -131,8 +131,8 @@ def _expectation(value: Any, place: str) -> Expectation:
     return built(Expectation, value, place, {**forms, "passes": each(_held)})
 
 
-def _held(value: Any, place: str) -> Place:
-    return built(Place, value, place, dict.fromkeys(("op", "binding", "requirement", "dtype"), text))
+def _held(value: Any, place: str) -> UnexpectedPass:
+    return built(UnexpectedPass, value, place, dict.fromkeys(("op", "binding", "requirement", "dtype"), text))
 
 
 def _reproducer(value: Any, place: str) -> Reproducer:

@@ -1,4 +1,4 @@
-"""The report of a campaign: how near each requirement came to its envelope, the violations, and the last word."""
+"""The report of a campaign: how near each requirement came to its envelope, the violations, and the conclusion."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _SHOWN = 20
 
 
 def print_campaign(summary: Summary, console: Console, folder: str) -> None:
-    """Print the table of largest ratios, the violations, the results that were not judged, and the last word."""
+    """Print the table of largest ratios, the violations, the results that were not judged, and the conclusion."""
     for target in _targets(summary):
         _print_table(summary, target, console)
     _print_kept(summary, console, folder)
     for name, number in totals(summary):
         print_prose(Text(number), console, indent=12, first=Text(name, style="dim"))
     console.print()
-    words, style = last_word(summary, folder)
+    words, style = conclusion(summary, folder)
     print_prose(Text(words, style=style), console)
 
 
@@ -95,7 +95,7 @@ def totals(summary: Summary) -> list[tuple[str, str]]:
     return figures
 
 
-def last_word(summary: Summary, folder: str) -> tuple[str, str]:
+def conclusion(summary: Summary, folder: str) -> tuple[str, str]:
     """The line that ends the summary, and its colour."""
     largest = [
         (one.ratio, *place) for place, one in summary.nearness.items() if one.ratio is not None and not one.advice

@@ -65,11 +65,11 @@ def _named(cause: Cause) -> str:
     return f"{first}; no case tells it from {' and '.join(cause.faults[1:])}"
 
 
-def shown(report: Outcome) -> Sequence[Result]:
+def independent_violations(report: Outcome) -> Sequence[Result]:
     """The violations that are told one by one: those that do not follow from others."""
     return [result for result in report.failures() if not result.follows_from]
 
 
-def following(report: Outcome) -> Sequence[Result]:
+def unexplained_consequences(report: Outcome) -> Sequence[Result]:
     """The violations that follow from others and that no cause explains."""
     return [result for result in report.failures() if result.follows_from and result.diagnosis is None]

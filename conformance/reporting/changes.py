@@ -100,7 +100,7 @@ def verdict_on(found: Changes) -> str:
 
 
 def print_changes(found: Changes, console: Console) -> None:
-    """Print the changes, the differences between what the two runs were asked, and the last word."""
+    """Print the changes, the differences between what the two runs were asked, and the conclusion."""
     for part in parts_of(found):
         console.print()
         console.print(Text(part.heading, style="bold red" if part.worse else "bold"))

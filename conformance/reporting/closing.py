@@ -11,12 +11,12 @@ from rich.text import Text
 from ...adapters.frameworks import KNOWN
 from ..judging.verdicts import Verdict
 from ..results.outcome import Outcome
-from .chosen import print_asked
+from .conclusion import conclusion, target_conclusion
 from .kept_words import kept_in_words
-from .last_word import last_word, of_target
 from .layout import print_prose, width_of
+from .selection_words import print_selection
 from .symbols import COLOURS, Symbols
-from .versions import in_words
+from .versions import versions_in_words
 from .wording import cases_in_words, several
 
 #: By exit status, the verdict whose sign marks a target.
@@ -25,13 +25,13 @@ SIGNS = {0: Verdict.PASS, 1: Verdict.FAIL, 2: Verdict.NOT_EXERCISED, 3: Verdict.
 
 def print_closing(report: Outcome, console: Console, symbols: Symbols) -> None:
     """Print the end of a report, after the sections of the targets."""
-    print_asked(report, console)
+    print_selection(report, console)
     _print_counts(report, console)
     _print_how(report, console)
     if len(report.targets) > 1:
         _print_targets(report, console, symbols)
     console.print()
-    words, style = last_word(report)
+    words, style = conclusion(report)
     print_prose(Text(words, style=style), console)
 
 
@@ -55,7 +55,7 @@ def _print_how(report: Outcome, console: Console) -> None:
     cases = sum(r.cases for r in report.results)
     told = [
         f"profile {report.profile}, seed {report.seed}, {cases_in_words(cases)}, {report.seconds:.1f} s",
-        in_words(report.versions),
+        versions_in_words(report.versions),
     ]
     told += dict.fromkeys(_fewer(subject) for subject in report.subjects if _timed(subject))
     for words in (*told, *kept_in_words(report), *report.notes):
@@ -79,7 +79,7 @@ def _print_targets(report: Outcome, console: Console, symbols: Symbols) -> None:
     indent = min(max(map(len, report.targets)) + 4, width_of(console) // 2)
     for name in report.targets:
         alone = report.target(name)
-        words, style = of_target(alone)
+        words, style = target_conclusion(alone)
         verdict = SIGNS[alone.exit_status]
         first = Text.assemble((symbols.verdicts[verdict], COLOURS[verdict]), f" {name}")
         print_prose(Text.assemble((words, style), (_where(alone), "dim")), console, indent=indent, first=first)

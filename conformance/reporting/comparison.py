@@ -30,17 +30,17 @@ _STYLES = {Kind.UNSUPPORTED: "bright_black", Kind.UNCLEAR: "magenta", Kind.LOST:
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print the tables, the reasons for what could not be measured, and the last word."""
+    """Print the tables, the reasons for what could not be measured, and the conclusion."""
     symbols = symbols_for(console.encoding)
     for section in comparison.sections:
         _print_section(section, comparison, console, symbols)
     _print_notes(comparison, console)
     console.print()
-    words, style = last_word(comparison)
+    words, style = conclusion(comparison)
     print_prose(Text(words, style=style), console)
 
 
-def last_word(comparison: Comparison) -> tuple[str, str]:
+def conclusion(comparison: Comparison) -> tuple[str, str]:
     """The line that ends the table, and its colour."""
     rows = sum(len(section.rows) for section in comparison.sections)
     count = len(comparison.differences)

@@ -20,7 +20,7 @@ _CALLS = 6
 _DIRECTIONS = {"tangents": "tangent", "tangents_again": "2nd tangent", "cotangents": "cotangent"}
 
 
-def handed_rows(case: Counterexample) -> list[Row]:
+def input_rows(case: Counterexample) -> list[Row]:
     """The target's input: arrays, the cotangent if a gradient was taken, settings, parts and directions."""
     call = case.call
     layouts = {} if call is None else call.layouts
@@ -56,7 +56,7 @@ def wrong_rows(case: Counterexample) -> list[Row]:
     return rows
 
 
-def provoked_rows(case: Counterexample) -> list[Row]:
+def provocation_rows(case: Counterexample) -> list[Row]:
     """What was done to provoke it, the line that raised, and which of the calls shows it."""
     rows = [("how", case.note)] if case.note else []
     if where := raised_at(case):

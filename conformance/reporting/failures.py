@@ -10,10 +10,10 @@ from rich.text import Text
 
 from ..engine.folding import telling
 from ..judging.verdicts import Counterexample, Result
-from .counterexample_rows import handed_rows, provoked_rows, raised_at, wrong_rows
+from .counterexample_rows import input_rows, provocation_rows, raised_at, wrong_rows
 from .layout import print_prose
 from .numbers import ratio_text
-from .symbols import Symbols, look
+from .symbols import Symbols, symbol_and_style
 from .wording import page_order, sentence, title
 
 #: How many violations are shown in full. One mistake often breaks many laws, and the first few tell what it is.
@@ -99,7 +99,7 @@ def _leading(results: Sequence[Result]) -> str:
 
 def _outcome_rows(finding: Finding, result: Result, scripts: Scripts) -> list[tuple[str, str]]:
     case = result.counterexample
-    rows = [] if case is None else provoked_rows(case)
+    rows = [] if case is None else provocation_rows(case)
     if result.reason and (case is None or result.reason != case.note):
         rows.append(("first", result.reason))
     if finding.also:
@@ -127,7 +127,7 @@ def detail_rows(
         if len(finding.results) > 1:
             binding = "" if result.binding == result.target else f"{result.binding}, "
             rows.append(("shown", binding + result.dtype))
-        inputs = handed_rows(case)
+        inputs = input_rows(case)
         first = seen.setdefault((result.target, result.op, *inputs), finding.requirement)
         rows += inputs if first == finding.requirement else [("case", f"the same as for {first}")]
         rows += wrong_rows(case)
@@ -137,7 +137,7 @@ def detail_rows(
 def _print_detail(
     finding: Finding, seen: dict[tuple[object, ...], str], scripts: Scripts, console: Console, symbols: Symbols
 ) -> None:
-    symbol, style = look(finding.results[0], symbols)
+    symbol, style = symbol_and_style(finding.results[0], symbols)
     console.print()
     console.print(Text.assemble((f"{symbol} {finding.requirement}", style), "  ", (title(finding.requirement), "bold")))
     words = sentence(finding.requirement)
@@ -150,7 +150,7 @@ def _print_detail(
 
 
 def _print_brief(finding: Finding, console: Console, symbols: Symbols, scripts: Scripts = NO_SCRIPTS) -> None:
-    symbol, style = look(finding.results[0], symbols)
+    symbol, style = symbol_and_style(finding.results[0], symbols)
     ratio = finding.clearest.ratio
     amount = f"; {ratio_text(ratio)} envelopes" if ratio is not None and ratio > 1 else ""
     case = finding.clearest.counterexample

@@ -12,10 +12,10 @@ import secrets
 from collections.abc import Iterator
 
 from ..results.outcome import Outcome
-from .causes import remedy, shown
+from .causes import independent_violations, remedy
+from .conclusion import target_conclusion
 from .failures import findings
 from .in_short import in_one_line
-from .last_word import of_target
 from .located import definition, heading
 from .wording import title
 
@@ -48,14 +48,14 @@ def _errors(alone: Outcome, name: str, workspace: str) -> Iterator[str]:
         told += [f"more: normspec explain {cause.faults[0]}"] if cause.faults else []
         yield _command("error", alone, name, f"{cause.requirement} {title(cause.requirement)}", told, workspace)
     explained = {id(one) for one in alone.failures() for cause in alone.causes if cause.explains_result(one)}
-    for found in findings([one for one in shown(alone) if id(one) not in explained]):
+    for found in findings([one for one in independent_violations(alone) if id(one) not in explained]):
         told = [in_one_line(found.clearest)]
         yield _command("error", alone, name, heading(found.clearest), told, workspace)
     for one in alone.unmet():
         about, told = f"{one.requirement} is expected to fail", [f"{one.wrong}", f"reason: {one.reason}"]
         yield _command("error", alone, name, about, told, workspace)
     if alone.exit_status not in (0, 1):
-        yield _command("error", alone, name, "not judged", [of_target(alone)[0]], workspace)
+        yield _command("error", alone, name, "not judged", [target_conclusion(alone)[0]], workspace)
 
 
 def _warnings(alone: Outcome, name: str, workspace: str) -> Iterator[str]:

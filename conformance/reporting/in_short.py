@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..judging.verdicts import Result
 from ..results.outcome import Outcome
+from .conclusion import conclusion, target_conclusion
 from .failures import Finding, findings
-from .last_word import last_word, of_target
 from .numbers import decimal
 from .wording import title
 
@@ -14,14 +14,14 @@ _SHOWN, _WORDS = 3, 160
 
 
 def in_short(report: Outcome) -> str:
-    """The last word, and under it each target that does not conform, with its most telling violations."""
-    lines = [last_word(report)[0]]
+    """The conclusion, and under it each target that does not conform, with its most telling violations."""
+    lines = [conclusion(report)[0]]
     for name in report.targets:
         alone = report.target(name)
         if alone.conforms:
             continue
         if len(report.targets) > 1:
-            lines.append(f"{name}: {of_target(alone)[0]}")
+            lines.append(f"{name}: {target_conclusion(alone)[0]}")
         found = findings(alone.failures())
         lines += [f"  {_told(one)}" for one in found[:_SHOWN]]
         lines += [f"  {one.requirement} is expected to fail ({one.reason}): {one.wrong}" for one in alone.unmet()]

@@ -12,8 +12,8 @@ import numpy as np
 from ..judging.verdicts import Result
 from ..replay.writing import written
 from ..results.outcome import Outcome
+from .conclusion import target_conclusion
 from .failures import violated
-from .last_word import of_target
 from .wording import sentence
 
 
@@ -68,7 +68,7 @@ def target_in_json(name: str, report: Outcome) -> dict[str, Any]:
         "bindings": list(dict.fromkeys(one["binding"] for one in report.subjects)),
         "conforms": report.conforms,
         "exit_status": report.exit_status,
-        "verdict": of_target(report)[0],
+        "verdict": target_conclusion(report)[0],
         "partial": report.partial,
         "violated": violated(report.failures()),
         "advice": violated(report.advice()),

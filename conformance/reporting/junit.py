@@ -13,8 +13,8 @@ from xml.etree import ElementTree as tree
 
 from ..judging.verdicts import Result, Verdict
 from ..results.outcome import Outcome
+from .conclusion import target_conclusion
 from .in_short import in_one_line
-from .last_word import of_target
 from .located import definition, violation_in_text
 
 #: Characters that no XML 1.0 document may hold, even escaped: control characters, surrogate halves, and two others.
@@ -52,7 +52,7 @@ def _suite(report: Outcome, name: str) -> tree.Element:
         tree.SubElement(case, "failure", type="expected", message=_xml(one.wrong)).text = _xml(one.reason)
     if report.exit_status not in (0, 1) and not report.errors():
         # Nothing was judged, or not everything: a suite without this case would look like one that conforms.
-        words = of_target(report)[0]
+        words = target_conclusion(report)[0]
         case = tree.SubElement(suite, "testcase", classname=_xml(name), name="everything was judged")
         tree.SubElement(case, "error", type="partial", message=_xml(words)).text = _xml("\n".join(report.defects))
     kinds = {"failures": "failure", "errors": "error", "skipped": "skipped"}

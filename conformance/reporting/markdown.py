@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from ..results.changes import Changes
 from ..results.outcome import Outcome
-from .causes import remedy, shown
+from .causes import independent_violations, remedy
 from .changes import parts_of, verdict_on
 from .closing import SIGNS
+from .conclusion import conclusion, target_conclusion
 from .failures import findings
 from .in_short import in_one_line
-from .last_word import last_word, of_target
 from .located import definition_in_words
 from .symbols import UNICODE
-from .versions import in_words
+from .versions import versions_in_words
 from .wording import cases_in_words
 
 #: How many violations of a target are told one by one, and how many lines each part of the changes has.
@@ -26,13 +26,15 @@ _MOST = 60_000
 
 def as_markdown(report: Outcome, against: Changes | None = None) -> str:
     """The verdict, the targets, the causes, the violations without a cause, and the changes since another report."""
-    lines = [f"### normspec: {escaped(last_word(report)[0])}", "", *_targets(report)]
+    lines = [f"### normspec: {escaped(conclusion(report)[0])}", "", *_targets(report)]
     for name in report.targets:
         lines += _target(report.target(name), name)
     if against is not None:
         lines += ["", "#### What changed", "", escaped(verdict_on(against)), *_changes(against)]
     cases = sum(result.cases for result in report.results)
-    told = f"profile {report.profile}, seed {report.seed}, {cases_in_words(cases)}; {in_words(report.versions)}"
+    told = (
+        f"profile {report.profile}, seed {report.seed}, {cases_in_words(cases)}; {versions_in_words(report.versions)}"
+    )
     text = "\n".join([*lines, "", f"<sub>{escaped(told)}</sub>", ""])
     if len(text) > _MOST:
         text = text[:_MOST].rpartition("\n")[0] + "\n\n(cut off here: the whole is in the JSON)\n"
@@ -46,7 +48,7 @@ def _targets(report: Outcome) -> list[str]:
         alone = report.target(name)
         sign, where = UNICODE.verdicts[SIGNS[alone.exit_status]], definition_in_words(report, name)
         place = f" at {code(where)}" if where else ""
-        lines.append(f"| {sign} | {code(name)}{place} | {escaped(of_target(alone)[0])} |")
+        lines.append(f"| {sign} | {code(name)}{place} | {escaped(target_conclusion(alone)[0])} |")
     return lines
 
 
@@ -63,7 +65,7 @@ def _target(alone: Outcome, name: str) -> Iterator[str]:
         yield from ("", "**Expected failures that are none**", "")
         yield from (f"- {escaped(f'{one.requirement} ({one.reason}): {one.wrong}')}" for one in alone.unmet())
     explained = {id(one) for one in alone.failures() for cause in alone.causes if cause.explains_result(one)}
-    found = findings([one for one in shown(alone) if id(one) not in explained])
+    found = findings([one for one in independent_violations(alone) if id(one) not in explained])
     if found:
         yield from ("", f"<details><summary>{len(found)} violated without a known cause</summary>", "")
         yield from (f"- {escaped(in_one_line(one.clearest))}" for one in found[:_SHOWN])

@@ -66,7 +66,7 @@ def _print_sound(matrix: Matrix, op: str, console: Console, symbols: Symbols) ->
             console.print(Text(f"{symbols.passed} {row.name}", style="green"))
 
 
-def last_word(matrix: Matrix) -> tuple[str, str]:
+def conclusion(matrix: Matrix) -> tuple[str, str]:
     """The line that ends the matrix, and its colour."""
     killed = len(matrix.faults) - len(matrix.survivors())
     tally = f"{killed} of {len(matrix.faults)} killed, {len(matrix.accused())} of {len(matrix.sound)} sound accused"
@@ -80,7 +80,7 @@ def last_word(matrix: Matrix) -> tuple[str, str]:
 
 
 def print_matrix(matrix: Matrix, console: Console) -> None:
-    """Print the result of each fault, operator by operator, under the matrix if that is complete; and the last word."""
+    """Print the result of each fault, by operator, under the matrix if that is complete; and the conclusion."""
     symbols = symbols_for(console.encoding)
     room = max(10, width_of(console) - _ID_WIDTH)
     for op in dict.fromkeys([row.op for row in matrix.faults] + [row.op for row in matrix.sound]):
@@ -101,7 +101,7 @@ def print_matrix(matrix: Matrix, console: Console) -> None:
     )
     for symbol, meaning in legend if matrix.whole else ():
         console.print(Text(f"{symbol} {meaning}", style="dim"))
-    words, style = last_word(matrix)
+    words, style = conclusion(matrix)
     runs = sum(len(row.dtypes) for row in matrix.faults)
     told = f"profile {matrix.profile}, seed {matrix.seed}, {runs} pairs of fault and dtype, {matrix.seconds:.1f} s"
     console.print(Text(told, style="dim"))

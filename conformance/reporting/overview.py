@@ -13,7 +13,7 @@ from ..judging.verdicts import Result, Verdict
 from ..results.outcome import Outcome
 from .layout import print_prose, rule, width_of
 from .numbers import ratio_text
-from .symbols import COLOURS, GRAVITY, Symbols, look
+from .symbols import COLOURS, SEVERITY, Symbols, symbol_and_style
 from .wording import is_advice, title
 
 #: Widest first column ("BN-G12 "), and the width of one dtype ("bfloat16 ").
@@ -56,11 +56,11 @@ def sections(report: Outcome) -> tuple[Section, ...]:
     return tuple(Section(*key, tuple(results)) for key, results in grouped.items())
 
 
-def gravest(results: Iterable[Result]) -> Result | None:
-    """The result that represents all: the gravest verdict, and among equals the largest ratio."""
+def most_severe(results: Iterable[Result]) -> Result | None:
+    """The result that represents all: the most severe verdict, and among equals the largest ratio."""
     return min(
         results,
-        key=lambda r: (GRAVITY.index(r.verdict), -_magnitude(r)),
+        key=lambda r: (SEVERITY.index(r.verdict), -_magnitude(r)),
         default=None,
     )
 
@@ -72,10 +72,10 @@ def _magnitude(result: Result) -> float:
 
 
 def _cell(results: Sequence[Result], symbols: Symbols) -> Text:
-    worst = gravest(results)
+    worst = most_severe(results)
     if worst is None:
         return Text(" " * _CELL_WIDTH)
-    symbol, style = look(worst, symbols)
+    symbol, style = symbol_and_style(worst, symbols)
     shows_ratio = worst.ratio is not None and (
         worst.verdict in (Verdict.PASS, Verdict.DEVIATES) or worst.verdict.is_violation
     )
@@ -100,7 +100,7 @@ def _by_agreement(section: Section, results: Sequence[Result]) -> list[list[str]
     groups: dict[tuple[object, ...], list[str]] = {}
     for binding in section.bindings:
         if binding in cells:
-            worst = (gravest(cells[binding].get(dtype, ())) for dtype in section.dtypes)
+            worst = (most_severe(cells[binding].get(dtype, ())) for dtype in section.dtypes)
             groups.setdefault(tuple(w and w.verdict for w in worst), []).append(binding)
     return list(groups.values())
 

@@ -10,7 +10,7 @@ from ..results.outcome import Outcome
 from .closing import print_closing
 from .layout import console_on
 from .symbols import symbols_for
-from .target_section import Place, Told, print_target
+from .target_section import Position, PrintedAdvice, print_target
 
 
 def print_report(report: Outcome, console: Console) -> None:
@@ -20,9 +20,9 @@ def print_report(report: Outcome, console: Console) -> None:
     Nothing that a target said is read as markup. Symbols are ASCII if the console's encoding has no others.
     """
     symbols = symbols_for(console.encoding)
-    told: Told = {}
+    told: PrintedAdvice = {}
     for number, name in enumerate(report.targets, 1):
-        print_target(report.target(name), Place(number, len(report.targets)), told, console, symbols)
+        print_target(report.target(name), Position(number, len(report.targets)), told, console, symbols)
     print_closing(report, console, symbols)
 
 

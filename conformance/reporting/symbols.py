@@ -6,8 +6,8 @@ import attrs
 
 from ..judging.verdicts import Result, Verdict
 
-#: From most to least grave: a cell for several results shows the first of these that occurs.
-GRAVITY = (
+#: From most to least severe: a cell for several results shows the first of these that occurs.
+SEVERITY = (
     Verdict.FAIL,
     Verdict.ERROR,
     Verdict.ADVICE,
@@ -98,6 +98,6 @@ def symbols_for(encoding: str) -> Symbols:
     return UNICODE
 
 
-def look(result: Result, symbols: Symbols) -> tuple[str, str]:
+def symbol_and_style(result: Result, symbols: Symbols) -> tuple[str, str]:
     """The symbol and the style of one result."""
     return symbols.verdicts[result.verdict], COLOURS[result.verdict]

@@ -10,23 +10,23 @@ from rich.text import Text
 
 from ..judging.verdicts import Deviation, Result, Taken, Verdict
 from ..results.outcome import Outcome
-from .causes import following, print_causes, scripts_without_cause, shown
+from .causes import independent_violations, print_causes, scripts_without_cause, unexplained_consequences
+from .conclusion import target_conclusion
 from .failures import findings, print_advice, print_failures
-from .last_word import of_target
 from .layout import print_prose, rule
 from .overview import print_legend, print_section, sections
 from .own_settings import print_own_settings
 from .symbols import COLOURS, Symbols
-from .versions import beside_its_name
+from .versions import version_label
 from .wording import several
 
 #: The printed advice, by requirement, place and reason, with the target in whose section it stands.
-Told = dict[tuple[str, str, str], str]
+PrintedAdvice = dict[tuple[str, str, str], str]
 
 
 @attrs.frozen
-class Place:
-    """The place of a target among those of a run."""
+class Position:
+    """The position of a target among those of a run."""
 
     number: int
     count: int
@@ -55,7 +55,7 @@ def _print_reasons(results: Sequence[Result], verdict: Verdict, console: Console
     grouped: dict[str, list[Result]] = {}
     for result in results:
         if result.verdict is verdict:
-            grouped.setdefault(_told(result), []).append(result)
+            grouped.setdefault(_reason_in_words(result), []).append(result)
     if not grouped:
         return
     console.print()
@@ -68,7 +68,7 @@ def _print_reasons(results: Sequence[Result], verdict: Verdict, console: Console
         print_prose(line, console, indent=2, first=Text(symbols.verdicts[verdict], style=COLOURS[verdict]))
 
 
-def _told(result: Result) -> str:
+def _reason_in_words(result: Result) -> str:
     """The reason of a result; for a known violation, with its scope and links."""
     shown = [one for one in result.known if one.shown]
     if result.verdict is not Verdict.DEVIATES or not shown:
@@ -200,20 +200,27 @@ def _print_measured(report: Outcome, console: Console) -> None:
         print_prose(Text(f"{place}, {evidence}"), console, indent=28, first=Text(convention, style="cyan"))
 
 
-def print_target(report: Outcome, place: Place, told: Told, console: Console, symbols: Symbols) -> None:
+def print_target(report: Outcome, position: Position, told: PrintedAdvice, console: Console, symbols: Symbols) -> None:
     """
     Print the section of one target.
 
-    ``report``: the report on this target alone. ``place``: its place among the targets of the run. ``told``: the advice
-    that earlier sections have printed.
+    ``report``: the report on this target alone. ``position``: its position among the targets. ``told``: the advice that
+    earlier sections have printed.
     """
-    if place.several:
-        _print_heading(report, place, console, symbols)
+    if position.several:
+        _print_heading(report, position, console, symbols)
     _print_tables(report, console, symbols)
-    if place.first and report.results:
+    if position.first and report.results:
         print_legend(console, symbols)
     print_causes(report, console)
-    print_failures(shown(report), console, symbols, report.advice(), scripts_without_cause(report), following(report))
+    print_failures(
+        independent_violations(report),
+        console,
+        symbols,
+        report.advice(),
+        scripts_without_cause(report),
+        unexplained_consequences(report),
+    )
     _print_advice(report, told, console, symbols)
     for verdict in _HEADINGS:
         _print_reasons(report.results, verdict, console, symbols)
@@ -225,26 +232,28 @@ def print_target(report: Outcome, place: Place, told: Told, console: Console, sy
     _print_conventions(report, console)
     _print_measured(report, console)
     _print_excuses(report, console)
-    if place.several:
+    if position.several:
         _print_verdict(report, console)
 
 
-def _print_heading(report: Outcome, place: Place, console: Console, symbols: Symbols) -> None:
+def _print_heading(report: Outcome, position: Position, console: Console, symbols: Symbols) -> None:
     """Print the name of the target and its number among the targets."""
     console.print()
     console.print(rule(symbols.heading, console), no_wrap=True, crop=True)
     (name,) = report.targets
-    print_prose(Text.assemble((name, "bold cyan"), (f"   target {place.number} of {place.count}", "dim")), console)
+    print_prose(
+        Text.assemble((name, "bold cyan"), (f"   target {position.number} of {position.count}", "dim")), console
+    )
 
 
 def _print_tables(report: Outcome, console: Console, symbols: Symbols) -> None:
     """Print a table for each operator and device."""
-    versions = {str(one.get("target")): beside_its_name(one) for one in report.subjects}
+    versions = {str(one.get("target")): version_label(one) for one in report.subjects}
     for section in sections(report):
         print_section(section, versions.get(section.target, ""), console, symbols)
 
 
-def _print_advice(report: Outcome, told: Told, console: Console, symbols: Symbols) -> None:
+def _print_advice(report: Outcome, told: PrintedAdvice, console: Console, symbols: Symbols) -> None:
     """Print the advice on the target; advice that an earlier target got in the same words takes one line."""
     new: list[Result] = []
     same: dict[str, list[str]] = {}
@@ -267,6 +276,6 @@ def _print_advice(report: Outcome, told: Told, console: Console, symbols: Symbol
 def _print_verdict(report: Outcome, console: Console) -> None:
     """Print the verdict on the target."""
     console.print()
-    words, style = of_target(report)
+    words, style = target_conclusion(report)
     (name,) = report.targets
     print_prose(Text.assemble((name, "bold"), ": ", (words, style)), console)

@@ -28,7 +28,7 @@ def of_package(name: str) -> str:
         return "not installed"
 
 
-def packaged(subject: Mapping[str, Any]) -> str:
+def name_and_version(subject: Mapping[str, Any]) -> str:
     """
     The version of the judged package with its name, from a report's subject: `flax 0.12.8`.
 
@@ -39,11 +39,11 @@ def packaged(subject: Mapping[str, Any]) -> str:
     return f"{package} {number}".strip()
 
 
-def beside_its_name(subject: Mapping[str, Any]) -> str:
+def version_label(subject: Mapping[str, Any]) -> str:
     """The same to print after the target's name: a package of that name is left out."""
-    return packaged(subject).removeprefix(f"{subject.get('target')} ")
+    return name_and_version(subject).removeprefix(f"{subject.get('target')} ")
 
 
-def in_words(found: Mapping[str, str]) -> str:
+def versions_in_words(found: Mapping[str, str]) -> str:
     """Versions in one line."""
     return ", ".join(f"{name} {number}" for name, number in found.items())

@@ -9,21 +9,19 @@ import attrs
 
 from ..diagnosis.cause import Cause
 from ..judging.verdicts import Result, Verdict
-from .outcome import Outcome
+from .outcome import JUDGED, Outcome
 
 #: A change of a ratio is reported if the larger is more than this many times the smaller.
-FOLD = 2.0
+NOTABLE_FACTOR = 2.0
 
 #: Changes of ratios below this are accidents of rounding; a report shows such ratios as `<.01`.
-LEAST = 0.01
+LEAST_RATIO = 0.01
 
 #: The place of a result in every report: target, operator, binding, requirement and dtype.
 Key = tuple[str, str, str, str, str]
 
 #: The results of the old and the new report at one place; None if a report has none there.
 Pair = tuple[Result | None, Result | None]
-
-_JUDGED = (Verdict.PASS, Verdict.FAIL, Verdict.ADVICE, Verdict.DEVIATES)
 
 
 @attrs.frozen
@@ -66,7 +64,7 @@ class Changes:
     #: Requirements that are no longer judged, and those that are newly judged.
     unjudged: tuple[Change, ...]
     judged: tuple[Change, ...]
-    #: Requirements satisfied in both whose error moved by more than FOLD.
+    #: Requirements satisfied in both whose error moved by more than NOTABLE_FACTOR.
     moved: tuple[Change, ...]
     new_causes: tuple[Cause, ...]
     gone_causes: tuple[Cause, ...]
@@ -126,18 +124,18 @@ def _fails(result: Result | None) -> bool:
 
 
 def _judged(result: Result | None) -> bool:
-    return result is not None and result.verdict in _JUDGED
+    return result is not None and result.verdict in JUDGED
 
 
 def _moved(one: Result | None, two: Result | None) -> bool:
-    """Whether a requirement is satisfied in both, and one error is more than FOLD times the other."""
+    """Whether a requirement is satisfied in both, and one error is more than NOTABLE_FACTOR times the other."""
     satisfied = (Verdict.PASS, Verdict.DEVIATES)
     if one is None or two is None or one.verdict not in satisfied or two.verdict not in satisfied:
         return False
     if one.ratio is None or two.ratio is None or not (math.isfinite(one.ratio) and math.isfinite(two.ratio)):
         return False
     small, large = sorted((one.ratio, two.ratio))
-    return large >= LEAST and large > FOLD * small
+    return large >= LEAST_RATIO and large > NOTABLE_FACTOR * small
 
 
 def _causes_beyond(these: Sequence[Cause], those: Sequence[Cause]) -> tuple[Cause, ...]:

@@ -6,8 +6,8 @@ import attrs
 
 
 @attrs.frozen
-class Place:
-    """A place where a requirement was expected to fail, but does not."""
+class UnexpectedPass:
+    """A requirement that was expected to fail in one dtype of a binding, and passes."""
 
     op: str
     binding: str
@@ -34,6 +34,6 @@ class Expectation:
     #: Number of results that fail as expected and so do not count as failures.
     shown: int = 0
     #: The places where the requirement does not fail.
-    passes: tuple[Place, ...] = ()
+    passes: tuple[UnexpectedPass, ...] = ()
     #: What is wrong with the entry; empty if the failure occurred as expected.
     wrong: str = ""

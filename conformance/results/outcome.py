@@ -18,7 +18,8 @@ from .expectation import Expectation
 One = TypeVar("One", bound="Outcome")
 
 #: The verdicts that mean that something was judged.
-_JUDGED = (Verdict.PASS, Verdict.FAIL, Verdict.ADVICE, Verdict.DEVIATES)
+#: The verdicts on what was judged.
+JUDGED = (Verdict.PASS, Verdict.FAIL, Verdict.ADVICE, Verdict.DEVIATES)
 
 
 @attrs.frozen
@@ -116,7 +117,7 @@ class Outcome:
     @property
     def unchecked(self) -> tuple[str, ...]:
         """The targets for which nothing was judged."""
-        judged = {r.target for r in self.results if r.verdict in _JUDGED}
+        judged = {r.target for r in self.results if r.verdict in JUDGED}
         return tuple(name for name in self.targets if name not in judged)
 
     @property

@@ -19,7 +19,7 @@ def bin_of(ratio: float) -> int:
     return bisect_left(EDGES, ratio)
 
 
-def added(to: list[int], counts: Mapping[int, int]) -> None:
+def add_counts(histogram: list[int], counts: Mapping[int, int]) -> None:
     """Add counts to a histogram, a list of BINS numbers."""
-    for place, count in counts.items():
-        to[place] += count
+    for index, count in counts.items():
+        histogram[index] += count

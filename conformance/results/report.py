@@ -9,10 +9,10 @@ from typing import Any
 
 import attrs
 
+from ..reporting.conclusion import conclusion
 from ..reporting.in_short import in_short
 from ..reporting.json_values import plain, result_in_json, target_in_json
 from ..reporting.junit import as_junit
-from ..reporting.last_word import last_word
 from ..reporting.markdown import as_markdown
 from ..reporting.render import as_text
 from .changes import changes
@@ -46,7 +46,7 @@ class Report(Outcome):
 
     def __repr__(self) -> str:
         """The conclusion in one line."""
-        words = f"<Report: {last_word(self)[0]}>"
+        words = f"<Report: {conclusion(self)[0]}>"
         return words if len(words) <= _REPR else f"{words[: _REPR - 4]}...>"
 
     def raise_if_failed(self) -> None:

@@ -10,9 +10,9 @@ import attrs
 import pytest
 
 from ...conformance.judging.verdicts import Result, Verdict
-from ...conformance.reporting.alone import told_alone
 from ...conformance.reporting.in_short import in_one_line
 from ...conformance.reporting.located import definition
+from ...conformance.reporting.results_text import results_text
 from ...conformance.results.report import Report
 from ...spec import Level, requirement
 from ...spec.errors import NormspecError
@@ -46,7 +46,7 @@ def verdict_on(report: Report, identifier: str, test: pytest.Item) -> None:
         test.user_properties.append((KEPT, since))
     wrong = [*by_verdict.get(Verdict.FAIL, ()), *by_verdict.get(Verdict.ERROR, ())]
     if wrong:
-        raise Violation(f"{told_alone(report, wrong)}{_defined(report, wrong[0], test)}")
+        raise Violation(f"{results_text(report, wrong)}{_defined(report, wrong[0], test)}")
     for one in report.expected:
         if any(place.requirement == identifier for place in one.passes):
             raise Violation(f"it is expected to fail, and passes: take it out of what is expected\nreason {one.reason}")

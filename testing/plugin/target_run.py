@@ -12,7 +12,7 @@ import attrs
 from ...adapters.dtypes import DTYPES
 from ...conformance.api import requested
 from ...conformance.diagnosis.causes import diagnosed
-from ...conformance.expected.applying import applied
+from ...conformance.expected.applying import apply_expected
 from ...conformance.expected.entry import Expected
 from ...conformance.kept_results.keeping import results_of
 from ...conformance.kept_results.result_store import ResultStore
@@ -190,7 +190,7 @@ class TargetRun:
     def _with_causes(self, report: Report) -> Report:
         report = together(self.single_process.request, self.single_process.subjects(), [report])
         report = diagnosed(self.single_process.run(), report) if report.failures() else report
-        return applied(report, self.entries, self.single_process.request)
+        return apply_expected(report, self.entries, self.single_process.request)
 
 
 def requirements_of(operator: str, dtype: str) -> Iterable[str]:

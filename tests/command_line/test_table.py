@@ -38,7 +38,7 @@ def test_bindings_that_differ_have_rows_of_their_own(a_result, a_report, printed
     assert any("F.layer_norm" in line and line.endswith("✗ 58") for line in text.splitlines())
 
 
-def test_a_cell_shows_the_gravest_of_its_modes(a_result, a_report, printed):
+def test_a_cell_shows_the_most_severe_of_its_modes(a_result, a_report, printed):
     """Where one mode passes and another was not exercised, the cell does not say pass."""
     report = a_report(a_result(mode="training"), a_result(mode="inference", verdict=Verdict.NOT_EXERCISED, ratio=None))
     assert row(printed(report), "LN-F1").endswith("·")

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from normspec.conformance.campaign.running import _Work
 from normspec.conformance.campaign.store import _differences
 from normspec.conformance.command_line.root import main, normspec
-from normspec.conformance.reporting.versions import beside_its_name, packaged
+from normspec.conformance.reporting.versions import name_and_version, version_label
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from normspec.conformance.reporting.versions import beside_its_name, packaged
 def test_a_version_stands_beside_the_package_that_it_is_of(target, framework, beside, whole):
     """Flax's version is not JAX's; of a function, the version is that of its framework."""
     subject = {"target": target, "framework": framework, "version": "2.13.0"}
-    assert (beside_its_name(subject), packaged(subject)) == (beside, whole)
+    assert (version_label(subject), name_and_version(subject)) == (beside, whole)
 
 
 @pytest.mark.parametrize("target", ["nb.ipynb:layer_norm", "some/nb.ipynb", "some/nb.ipynb:layer_norm"])

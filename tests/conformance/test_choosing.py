@@ -11,7 +11,7 @@ import pytest
 import normspec
 from normspec import Verdict
 from normspec.conformance.command_line.root import main
-from normspec.conformance.reporting.last_word import last_word
+from normspec.conformance.reporting.conclusion import conclusion
 from normspec.conformance.requests.bundles import BUNDLES, EVERYTHING, bundles
 from normspec.conformance.requests.choosing import (
     UnknownBinding,
@@ -196,7 +196,7 @@ def test_only_what_is_asked_is_judged():
     }
     assert report.only == ("LN-F3", "LN-R*")
     assert report.conforms
-    assert last_word(report)[0] == "CONFORMS in what was asked: LN-F3, LN-R*"
+    assert conclusion(report)[0] == "CONFORMS in what was asked: LN-F3, LN-R*"
     assert json.loads(report.to_json())["only"] == ["LN-F3", "LN-R*"]
 
 
@@ -214,7 +214,7 @@ def test_bindings_are_chosen_by_name_and_functions_stay(file):
         dtypes=("float32",), cache=False,
     )  # fmt: skip
     assert {r.binding for r in report.results} == {"normspec.layer_norm", f"{file}:sociable"}
-    assert last_word(report)[0] == "CONFORMS in what was asked: LN-F1; normspec.*"
+    assert conclusion(report)[0] == "CONFORMS in what was asked: LN-F1; normspec.*"
     assert json.loads(report.to_json())["binding"] == ["normspec.*"]
 
 
@@ -245,11 +245,11 @@ def test_what_was_asked_and_not_judged_is_no_pass():
     """A requirement that is about none of the run's dtypes is not listed as met."""
     options = {"profile": "quick", "op": "layer_norm", "dtypes": ("float32",), "cache": False}
     report = normspec.check("numpy", only="LN-F1,CM-D1", **options)
-    assert last_word(report)[0] == "CONFORMS in what was asked: LN-F1; nothing of CM-D1 was judged"
+    assert conclusion(report)[0] == "CONFORMS in what was asked: LN-F1; nothing of CM-D1 was judged"
     report = normspec.check("numpy", only="LN-F1", require="deterministic", **options)
-    assert last_word(report)[0] == "CONFORMS in what was asked: LN-F1; required and not judged: deterministic"
+    assert conclusion(report)[0] == "CONFORMS in what was asked: LN-F1; required and not judged: deterministic"
     report = normspec.check("numpy", only="CM-D1", **options)
-    assert (report.exit_status, last_word(report)[0]) == (2, "NOTHING WAS CHECKED")
+    assert (report.exit_status, conclusion(report)[0]) == (2, "NOTHING WAS CHECKED")
 
 
 def test_what_is_required_is_a_must(file):
@@ -257,7 +257,7 @@ def test_what_is_required_is_a_must(file):
     target = f"{file}:restless"
     advised = check(target, only="CM-P3")
     assert (advised.exit_status, advised.results[0].verdict) == (0, Verdict.ADVICE)
-    assert "Advice, which --require makes a MUST: CM-P3" in last_word(advised)[0]
+    assert "Advice, which --require makes a MUST: CM-P3" in conclusion(advised)[0]
     required = check(target, only="CM-P3", require="deterministic")
     assert required.exit_status == 1
     assert [(r.requirement, r.level) for r in required.failures()] == [("CM-P3", "MUST")]
@@ -272,7 +272,7 @@ def test_a_sound_function_meets_every_bundle():
     report = normspec.check(
         "sound:ln-two-pass", profile="quick", dtypes=("float32",), require="deterministic", cache=False
     )
-    assert last_word(report)[0] == "CONFORMS, with deterministic required"
+    assert conclusion(report)[0] == "CONFORMS, with deterministic required"
 
 
 def test_what_is_required_is_excused_by_no_known_violation(file):

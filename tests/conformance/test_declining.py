@@ -15,7 +15,7 @@ from normspec import Report, Verdict
 from normspec.adapters.remote.launching import hosted, ready
 from normspec.adapters.target import Target
 from normspec.adapters.targets import resolve
-from normspec.conformance.reporting.last_word import last_word
+from normspec.conformance.reporting.conclusion import conclusion
 from normspec.spec.errors import BadSibling
 
 from .runs import VARIANT, function, result, run, verdicts
@@ -58,7 +58,7 @@ def partly(report: Report, reason: str) -> None:
     declined = result(report, "BN-F1").declined  # in training alone
     assert list(declined) == [reason] and 0 < declined[reason] < taken.declined[reason]
     assert result(report, "BN-F1").verdict is Verdict.PASS
-    words = last_word(report)[0]
+    words = conclusion(report)[0]
     assert words == f"CONFORMS where it takes the call: {int(100 * report.share)} % of the cases"
     assert json.loads(report.to_json())["taken"][0]["declined"] == dict(taken.declined)
     assert json.loads(report.to_json())["share"] == report.share
@@ -92,7 +92,7 @@ def test_a_rank_that_is_not_taken_is_no_declined_case() -> None:
         batch_norm(lambda x, settings: None, accepts=lambda shape, _: None if len(shape) == 4 else "rank 4 alone")
     )
     assert report.conforms and report.share == 1
-    assert last_word(report)[0] == "CONFORMS"
+    assert conclusion(report)[0] == "CONFORMS"
 
 
 def test_a_channel_axis_that_is_not_taken_is_declined() -> None:
@@ -119,7 +119,7 @@ def test_who_declines_everything_does_not_conform(stage: str) -> None:
     report = run(target)
     assert {r.verdict for r in report.results} == {Verdict.UNSUPPORTED}
     assert (report.conforms, report.exit_status, report.share) == (False, 2, 0)
-    assert last_word(report)[0] == "NOTHING WAS CHECKED: every call was declined."
+    assert conclusion(report)[0] == "NOTHING WAS CHECKED: every call was declined."
 
 
 def test_a_derivative_that_is_declined_in_part() -> None:

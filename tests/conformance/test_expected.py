@@ -13,7 +13,7 @@ import normspec
 from normspec import Report, Result, Verdict
 from normspec.conformance.diagnosis.cause import Cause
 from normspec.conformance.expected import entry as entry_module
-from normspec.conformance.expected.applying import applied
+from normspec.conformance.expected.applying import apply_expected
 from normspec.conformance.expected.drafting import drafts
 from normspec.conformance.expected.entry import entries_of
 from normspec.conformance.requests.configuration import configuration, expected_failures
@@ -43,7 +43,7 @@ def after(entries: list[dict[str, Any]], *results: Result, asked: dict[str, Any]
     fields: dict[str, Any] = {"targets": (TARGET,), "op": None, "framework": None, "dtypes": None, "device": "cpu"}
     fields |= {"conventions": {}, "profile": "quick", "seed": 0} | (asked or {})
     report = Report(results=results, profile="quick", seed=0, **{"subjects": (SUBJECT,), **rest})
-    return applied(report, entries_of(entries), Request(**fields))
+    return apply_expected(report, entries_of(entries), Request(**fields))
 
 
 def test_what_fails_as_expected_deviates_and_the_rest_stays():

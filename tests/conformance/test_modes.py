@@ -9,7 +9,7 @@ import pytest
 import normspec
 from normspec import Verdict
 from normspec.conformance.checks.catalogue import checks_of
-from normspec.conformance.reporting.last_word import last_word
+from normspec.conformance.reporting.conclusion import conclusion
 from normspec.spec.errors import UnknownMode
 
 from .runs import FAULT, VARIANT, function, result, run, specimen, verdicts
@@ -37,7 +37,7 @@ def test_what_has_no_meaning_in_a_mode_is_not_asked() -> None:
         assert {r.requirement for r in report.results}.isdisjoint(absent)
         assert {r.verdict for r in report.results} == {Verdict.PASS}
         assert {one.mode for one in report.taken} == {mode}
-        assert last_word(report)[0] == f"CONFORMS in {mode} alone"
+        assert conclusion(report)[0] == f"CONFORMS in {mode} alone"
     assert {"BN-I1", "BN-G4"} <= INFERENCE
     assert {"BN-F1", "BN-F2", "BN-S1", "BN-G1", "BN-L8", "BN-E1"} <= TRAINING
 
@@ -46,7 +46,7 @@ def test_a_function_without_training_is_judged_in_inference() -> None:
     """A function that declines every training call is judged in inference unasked, and the verdict says so."""
     report = run(function("batch_norm", frozen, vjp=BATCH_NORM.vjp))
     assert (report.conforms, report.exit_status, report.share) == (True, 0, 1)
-    assert last_word(report)[0] == "CONFORMS in inference alone"
+    assert conclusion(report)[0] == "CONFORMS in inference alone"
     assert report.taken[0].mode_reason == "it declines every training call (NotImplementedError: frozen)"
     for requirement in ("BN-I1", "BN-I2", "BN-I3", "BN-I4", "BN-F3", "CM-T1", "CM-N1", "CM-S1", "BN-G4", "BN-G9"):
         assert result(report, requirement).verdict is Verdict.PASS

@@ -15,7 +15,7 @@ from .render import TextStream
 from .symbols import symbols_for
 
 
-def told_alone(report: Outcome, results: Sequence[Result]) -> str:
+def results_text(report: Outcome, results: Sequence[Result]) -> str:
     """A report's text about these results, all of one requirement, without colour."""
     stream = TextStream("utf-8")
     console, symbols = console_on(stream), symbols_for("utf-8")

@@ -14,10 +14,10 @@ from .layout import print_prose
 from .wording import page_order
 
 #: How many ids are listed for a word that selects several.
-_IDS = 8
+_MOST_IDS = 8
 
 
-def in_words(report: Outcome) -> str:
+def selection_in_words(report: Outcome) -> str:
     """The words after CONFORMS that say what alone was judged; empty if that was everything that a target has."""
     judged, lacking = _judged(report.only, report)
     parts = [", ".join(words) for words in (judged, report.binding) if words]
@@ -26,7 +26,7 @@ def in_words(report: Outcome) -> str:
     return f" in what was asked: {'; '.join(parts)}" if parts else ""
 
 
-def required(report: Outcome) -> str:
+def required_in_words(report: Outcome) -> str:
     """The words after those for what was required beyond the specification; empty if nothing was."""
     judged, lacking = _judged(report.require, report)
     words = f", with {', '.join(judged)} required" if judged else ""
@@ -41,14 +41,14 @@ def _judged(words: Sequence[str], report: Outcome) -> tuple[list[str], list[str]
     return [word for word in words if found[word]], [word for word in words if not found[word]]
 
 
-def against_advice(report: Outcome) -> str:
+def violated_advice_in_words(report: Outcome) -> str:
     """The words for violated SHOULDs in a run that asked for some requirements alone; empty otherwise."""
     broken = page_order(result.requirement for result in report.advice()) if report.only else ()
-    more = f" and {len(broken) - _IDS} more" if len(broken) > _IDS else ""
-    return f". Advice, which --require makes a MUST: {', '.join(broken[:_IDS])}{more}" if broken else ""
+    more = f" and {len(broken) - _MOST_IDS} more" if len(broken) > _MOST_IDS else ""
+    return f". Advice, which --require makes a MUST: {', '.join(broken[:_MOST_IDS])}{more}" if broken else ""
 
 
-def print_asked(report: Outcome, console: Console) -> None:
+def print_selection(report: Outcome, console: Console) -> None:
     """Print what alone was judged and what was a MUST in this run, with the ids behind each word."""
     rows = [("only", _with_ids(report.only, report)), ("binding", ", ".join(report.binding))]
     rows.append(("required", _with_ids(report.require, report)))
@@ -67,6 +67,6 @@ def _with_ids(words: Sequence[str], report: Outcome) -> str:
     told = []
     for word in words:
         ids = [one for one in selected((word,), "") if one in there and one != word.upper()]
-        more = f" and {len(ids) - _IDS} more" if len(ids) > _IDS else ""
-        told.append(f"{word} ({', '.join(ids[:_IDS])}{more})" if ids else word)
+        more = f" and {len(ids) - _MOST_IDS} more" if len(ids) > _MOST_IDS else ""
+        told.append(f"{word} ({', '.join(ids[:_MOST_IDS])}{more})" if ids else word)
     return ", ".join(told)

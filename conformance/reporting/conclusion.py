@@ -1,30 +1,29 @@
-"""The last word on a report, or on one target of it: the verdict in one line."""
+"""The conclusion on a report, or on one target of it: the verdict in one line."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 from ..results.outcome import Outcome
-from .chosen import against_advice, required
-from .chosen import in_words as in_what_was_asked
 from .failures import violated
+from .selection_words import required_in_words, selection_in_words, violated_advice_in_words
 from .wording import several
 
 #: The exit status of a check that was done in part.
-_IN_PART = 3
+_EXIT_PARTIAL = 3
 
 
-def last_word(report: Outcome) -> tuple[str, str]:
+def conclusion(report: Outcome) -> tuple[str, str]:
     """The line that ends the report, and its colour: a verdict on its target, or on all of them."""
-    return of_target(report) if len(report.targets) < 2 else _of_all(report)
+    return target_conclusion(report) if len(report.targets) < 2 else _conclusion_on_all(report)
 
 
-def _of_all(report: Outcome) -> tuple[str, str]:
+def _conclusion_on_all(report: Outcome) -> tuple[str, str]:
     """How many of several targets conform, and which do not."""
     each = {name: report.target(name) for name in report.targets}
     failing = [name for name, one in each.items() if one.failures()]
     unmet = [name for name, one in each.items() if one.unmet()]
-    stopped = [name for name, one in each.items() if one.exit_status == _IN_PART]
+    stopped = [name for name, one in each.items() if one.exit_status == _EXIT_PARTIAL]
     nothing = report.unchecked
     if report.partial or (stopped and not failing):
         first = f"{_share(failing, each)} violated something: {several(failing)}; " if failing else ""
@@ -38,14 +37,14 @@ def _of_all(report: Outcome) -> tuple[str, str]:
         return "NOTHING WAS CHECKED", "bold yellow"
     if nothing:
         return f"PARTIAL: no violation.{unchecked}", "bold yellow"
-    return of_target(report)
+    return target_conclusion(report)
 
 
 def _share(names: Sequence[str], each: Collection[str]) -> str:
     return f"{len(names)} of {len(each)} targets"
 
 
-def of_target(report: Outcome) -> tuple[str, str]:
+def target_conclusion(report: Outcome) -> tuple[str, str]:
     """The verdict on the one target of a report, and its colour."""
     failures, errors = report.failures(), report.errors()
     broken = several(violated(failures), 8)
@@ -70,10 +69,10 @@ def of_target(report: Outcome) -> tuple[str, str]:
             "bold yellow",
         )
     if report.conforms:
-        limits = in_what_was_asked(report) + _where(report)
+        limits = selection_in_words(report) + _where(report)
         shown = several([one.requirement for one in report.expected if one.shown], 8)
         apart = f" but for what is expected to fail: {shown}" if shown else ""
-        words = f"CONFORMS{apart}{limits}{required(report)}{against_advice(report)}"
+        words = f"CONFORMS{apart}{limits}{required_in_words(report)}{violated_advice_in_words(report)}"
         return words, "bold yellow" if limits or apart else "bold green"
     if report.taken and not report.share:
         return "NOTHING WAS CHECKED: every call was declined.", "bold yellow"
