@@ -37,7 +37,7 @@ class Bridge(abc.ABC):
     #: Whether new values can be written into a tensor's memory (:meth:`rewritten`).
     rewrites: bool = False
     #: The exceptions beside MemoryError with which the framework says that memory ran out, where a part can raise them.
-    no_memory: tuple[type[Exception], ...] = ()
+    memory_errors: tuple[type[Exception], ...] = ()
     #: Violations of every function on this framework, because one of the framework's operations violates them.
     violations: tuple[KnownViolation, ...] = ()
 
@@ -87,13 +87,13 @@ class Bridge(abc.ABC):
         sets its warnings and threads. ``size`` is the number of elements of x.
         """
 
-    def warm(self) -> None:  # noqa: B027 - most import all of themselves at once
+    def import_derivatives(self) -> None:  # noqa: B027 - most import all of themselves at once
         """Import now the modules that the framework would import with its first derivative."""
 
-    def forget(self) -> None:  # noqa: B027 - most keep nothing
+    def free_compiled(self) -> None:  # noqa: B027 - most keep nothing
         """Free compiled programs whose calls will not be made again."""
 
-    def finish(self, device: str) -> None:  # noqa: B027 - nothing to wait for, unless a device works on its own time
+    def synchronise(self, device: str) -> None:  # noqa: B027 - nothing to wait for, unless a device works on its own time
         """Wait until the device has finished its work, so that its errors are raised here."""
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -154,7 +154,7 @@ class Bridge(abc.ABC):
 
     # Calls of functions that take x with its axes in another order ---------------------------------------
 
-    def moved(self, tensor: Any, source: int, destination: int) -> Any:
+    def move_axis(self, tensor: Any, source: int, destination: int) -> Any:
         """
         The tensor with one axis moved.
 

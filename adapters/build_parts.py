@@ -80,7 +80,7 @@ def _laid_out(material: _Material, handed: Any) -> Any:
 
 
 def _raising(material: _Material, handed: Any) -> Any:
-    raise part_error(material.part.number, material.bridge.no_memory)
+    raise part_error(material.part.number, material.bridge.memory_errors)
 
 
 def _fuse_weighted(material: _Material, ys: Sequence[Any]) -> Any:

@@ -57,7 +57,7 @@ class Caller:
             for name, array in inputs.items()
         }
 
-    def called(
+    def call_target(
         self,
         arguments: CallArguments,
         tensors: Mapping[str, Any],
@@ -80,11 +80,11 @@ class Caller:
 
         def y_of(*moved: Any) -> Any:
             handed = {**tensors, **dict(zip(names, moved))}
-            return self.named(self.called(arguments, handed, "training"))["y"]
+            return self.results_by_name(self.call_target(arguments, handed, "training"))["y"]
 
         return y_of
 
-    def named(self, returned: Any) -> dict[str, Any]:
+    def results_by_name(self, returned: Any) -> dict[str, Any]:
         """The target's results by name. Raises BadOutput unless there is one tensor for each."""
         names = OPERATORS[self.binding.operator].outputs
         several = isinstance(returned, (tuple, list))

@@ -55,7 +55,7 @@ class Evaluation:
             name: None if tensor is None else self._caller.read(tensor, name) for name, tensor in self.tensors.items()
         }
 
-    def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> Pulled:
+    def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> EvaluationGradients:
         """
         The gradients of sum(y * g) with respect to the inputs in ``wrt`` of the evaluation.
 
@@ -73,20 +73,20 @@ class Evaluation:
             raise Unsupported("nothing was tracked: the evaluation was started in inference mode, or for no gradient")
         own = binding.derivatives.get("vjp")
         if own is None and not bridge.differentiates:
-            raise Unsupported(f"{binding.name} has no gradients: no function named {sibling(binding, 'vjp')}")
+            raise Unsupported(f"{binding.name} has no gradients: no function named {derivative_name(binding, 'vjp')}")
         cotangent = caller.bridge.tensor(g, layout, caller.device)
         with Stage("vjp"), bridge.guarded(self.size, gradients=True):
             if own is not None and not bridge.tracks(y):
                 if binding.prepare is not None:
                     binding.prepare(mode="training", wrt=self._wrt)
-                named = self._written_out(own, cotangent)
+                named = self._handwritten_gradients(own, cotangent)
             elif bridge.functional:
-                named = dict(zip(self._wrt, self._called_again(cotangent)))
+                named = dict(zip(self._wrt, self._gradients_of_second_call(cotangent)))
             else:
                 check_like(y, g.shape, g.dtype.name, bridge)
                 found = bridge.vjp(y, [self.tensors[name] for name in self._wrt], cotangent, keep=keep)
                 named = dict(zip(self._wrt, found))
-            bridge.finish(caller.device)
+            bridge.synchronise(caller.device)
             leaves = tuple(name for name in self._wrt if "." in name)
             names = (*OPERATORS[binding.operator].differentiable, *leaves)
             gradients = {name: named.get(name) if name in self._wrt else None for name in names}
@@ -99,9 +99,9 @@ class Evaluation:
             for name in self._wrt:
                 if name not in missing:
                     bridge.check_tensor(gradients[name], f"the gradient of {name}")
-        return Pulled(caller, gradients, cotangent)
+        return EvaluationGradients(caller, gradients, cotangent)
 
-    def _called_again(self, cotangent: Any) -> list[Any | None]:
+    def _gradients_of_second_call(self, cotangent: Any) -> list[Any | None]:
         """Call the target again to take the gradients."""
         caller = self._caller
         call = caller.y_of(self.arguments, self.tensors, self._wrt)
@@ -109,7 +109,7 @@ class Evaluation:
         self._y_of_pull, found = caller.bridge.pullback(call, inputs, cotangent)
         return found
 
-    def _written_out(self, own: Any, cotangent: Any) -> dict[str, Any]:
+    def _handwritten_gradients(self, own: Any, cotangent: Any) -> dict[str, Any]:
         """The gradients of a hand-written vjp, and those of the leaves that the parts noted during it."""
         binding, notes = self._caller.binding, {}
         positional, keywords = self.arguments.with_tensors(self.tensors, notes=notes)
@@ -117,7 +117,7 @@ class Evaluation:
         found = own(*positional, cotangent, **keywords)
         if len(names) == 1 and not isinstance(found, (tuple, list)):
             found = (found,)
-        named = dict(zip(names, listed(binding, "vjp", found, len(names))))
+        named = dict(zip(names, checked_gradients(binding, "vjp", found, len(names))))
         if OPERATORS[binding.operator].composed:  # a leaf has gradient zero if its part got no cotangent
             leaves = [name for name in self._wrt if "." in name]
             named.update({name: notes[name] if name in notes else self._zeros(name) for name in leaves})
@@ -130,7 +130,7 @@ class Evaluation:
 
 
 @dataclass
-class Pulled:
+class EvaluationGradients:
     """The gradients of one evaluation for one cotangent, read afresh each time."""
 
     _caller: Caller
@@ -149,19 +149,21 @@ class Pulled:
         return self._caller.read(self._cotangent, "the cotangent")
 
 
-def listed(binding: Binding, derivative: str, returned: Any, count: int) -> tuple[Any, ...]:
+def checked_gradients(binding: Binding, derivative: str, returned: Any, count: int) -> tuple[Any, ...]:
     """The ``count`` gradients that a hand-written derivative returned. Raises BadOutput for another number."""
     if not isinstance(returned, (tuple, list)) or len(returned) != count:
         got = f"{len(returned)} values" if isinstance(returned, (tuple, list)) else type(returned).__name__
-        raise BadOutput(f"{sibling(binding, derivative)} returned {got} in place of {_COUNTS[count]}")
+        raise BadOutput(
+            f"{derivative_name(binding, derivative)} returned {got} in place of {_GRADIENTS_IN_WORDS[count]}"
+        )
     return tuple(returned)
 
 
 #: How many gradients a hand-written derivative returns, in words.
-_COUNTS = {1: "one gradient", 2: "two gradients", 3: "three gradients", 4: "four gradients"}
+_GRADIENTS_IN_WORDS = {1: "one gradient", 2: "two gradients", 3: "three gradients", 4: "four gradients"}
 
 
-def sibling(binding: Binding, derivative: str) -> str:
+def derivative_name(binding: Binding, derivative: str) -> str:
     """The name that a derivative beside the function must have."""
     return f"{binding.name.rpartition(':')[2]}_{derivative}"
 

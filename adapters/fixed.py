@@ -8,6 +8,9 @@ from typing import Any
 
 from ..spec.operators import OPERATORS
 
+#: The combinations of gamma and beta.
+_COMBINATIONS = (("gamma", "beta"), ("gamma",), ("beta",), ())
+
 
 @dataclass(frozen=True)
 class Fixed:
@@ -124,3 +127,9 @@ def _axes_in_words(count: int) -> str:
 
 def _listed(numbers: tuple[int, ...]) -> str:
     return " or ".join(map(str, numbers))
+
+
+def parameter_choices(operator: str) -> list[tuple[str, ...]]:
+    """The combinations of gamma and beta that an operator's call can have; the first gives all that it takes."""
+    taken = OPERATORS[operator].arguments
+    return [one for one in _COMBINATIONS if all(name in taken for name in one)]

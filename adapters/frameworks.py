@@ -16,11 +16,11 @@ from ..spec.errors import FrameworkMissing, UnknownFramework, choices, one_line
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownTarget:
     """A target known by name: a framework's own layers, or a library of layers for it."""
 
     #: The folder of adapters/ that has its target; ``make`` names the function there that makes it.
-    room: str
+    folder: str
     #: The packages it imports; the target's version is that of the first.
     packages: tuple[str, ...]
     #: The extras of normspec that install them; none if normspec itself depends on them.
@@ -31,32 +31,32 @@ class Known:
     #: Environment variables to set before it is imported.
     environment: Mapping[str, str] = field(default_factory=dict)
     #: The install command, if no extra installs it.
-    apart: str = ""
+    install_command: str = ""
 
 
-def _keras(backend: str) -> Known:
-    return Known("keras", ("keras", backend), ("keras", backend), "keras", environment={"KERAS_BACKEND": backend})
+def _keras(backend: str) -> KnownTarget:
+    return KnownTarget("keras", ("keras", backend), ("keras", backend), "keras", environment={"KERAS_BACKEND": backend})
 
 
 #: The targets known by name.
-KNOWN: Mapping[str, Known] = {
-    "numpy": Known("numpy", ("numpy",), (), "numpy"),
-    "torch": Known("torch", ("torch",), ("torch",), "torch"),
-    "tensorflow": Known("tensorflow", ("tensorflow",), ("tensorflow",), "tensorflow"),
+KNOWN: Mapping[str, KnownTarget] = {
+    "numpy": KnownTarget("numpy", ("numpy",), (), "numpy"),
+    "torch": KnownTarget("torch", ("torch",), ("torch",), "torch"),
+    "tensorflow": KnownTarget("tensorflow", ("tensorflow",), ("tensorflow",), "tensorflow"),
     "keras[tensorflow]": _keras("tensorflow"),
     "keras[torch]": _keras("torch"),
     "keras[jax]": _keras("jax"),
-    "jax": Known("jax", ("jax",), ("jax",), "jax"),
-    "flax": Known("flax", ("flax", "jax"), ("flax",), "jax"),
-    "equinox": Known("equinox", ("equinox", "jax"), ("equinox",), "jax"),
-    "onnxruntime": Known("onnx", ("onnxruntime", "onnx"), ("onnx",), "onnx"),
-    "onnx-reference": Known("onnx", ("onnx",), ("onnx",), "onnx", "reference_target"),
-    "mxnet": Known(
+    "jax": KnownTarget("jax", ("jax",), ("jax",), "jax"),
+    "flax": KnownTarget("flax", ("flax", "jax"), ("flax",), "jax"),
+    "equinox": KnownTarget("equinox", ("equinox", "jax"), ("equinox",), "jax"),
+    "onnxruntime": KnownTarget("onnx", ("onnxruntime", "onnx"), ("onnx",), "onnx"),
+    "onnx-reference": KnownTarget("onnx", ("onnx",), ("onnx",), "onnx", "reference_target"),
+    "mxnet": KnownTarget(
         "mxnet",
         ("mxnet",),
         (),
         "mxnet",
-        apart=(
+        install_command=(
             "python3.10 -m venv mxnet && mxnet/bin/python -m pip install 'numpy<1.24' mxnet,"
             " then --python mxnet=mxnet/bin/python"
         ),
@@ -171,7 +171,7 @@ def _unknown_framework(name: str) -> UnknownFramework:
 def how_to_install(name: str) -> str:
     """The command that installs a target or framework."""
     target = KNOWN[full_name(name)]
-    return target.apart or f"python -m pip install 'normspec[{','.join(target.extras)}]'"
+    return target.install_command or f"python -m pip install 'normspec[{','.join(target.extras)}]'"
 
 
 def adapter(name: str) -> ModuleType:
@@ -186,11 +186,11 @@ def adapter(name: str) -> ModuleType:
     if target.packages[0] not in sys.modules and "[" in name:
         os.environ.update(target.environment)
     try:
-        return importlib.import_module(f".{target.room}", __package__)
+        return importlib.import_module(f".{target.folder}", __package__)
     except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:
-        anew = target.apart or f"{how_to_install(name)} --force-reinstall"
+        anew = target.install_command or f"{how_to_install(name)} --force-reinstall"
         raise FrameworkMissing(
             f"{name} is installed and does not import ({one_line(error)}): install it anew, {anew}"
         ) from error

@@ -17,10 +17,10 @@ def implied_frameworks(function: Any, module: ModuleType | None) -> set[str]:
 
     Nothing is imported to find out.
     """
-    roots = set(_held(vars(module))) if module is not None else set()
+    roots = set(_packages_held(vars(module))) if module is not None else set()
     bare = inspect.unwrap(function) if inspect.isfunction(function) else function
     bare = getattr(bare, "func", bare)
-    roots.update(_held(getattr(bare, "__globals__", {})))
+    roots.update(_packages_held(getattr(bare, "__globals__", {})))
     if not inspect.isroutine(bare):
         roots.update(base.__module__.partition(".")[0] for base in type(bare).__mro__)
     if module is not None:
@@ -28,7 +28,7 @@ def implied_frameworks(function: Any, module: ModuleType | None) -> set[str]:
     return {IMPLIED[root] for root in roots if root in IMPLIED}
 
 
-def _held(names: dict[str, Any]) -> Iterator[str]:
+def _packages_held(names: dict[str, Any]) -> Iterator[str]:
     """The packages of the modules, classes and functions that a namespace holds."""
     for value in list(names.values()):
         if isinstance(value, ModuleType):

@@ -120,7 +120,7 @@ class KnownViolation:
         return f"the known violation of {self.requirement}"
 
     @property
-    def asks(self) -> bool:
+    def has_functions(self) -> bool:
         """Whether the entry has functions that also decide what it covers."""
         return self.cases is not None or self.predicts is not None
 
@@ -173,19 +173,19 @@ class KnownViolation:
         found = {name: list(getattr(self, name)) for name in _LIMITS}
         return {
             "requirement": self.requirement, "reason": self.reason, **found,
-            "where": self.where, "always": self.always, "asks": self.asks,
+            "where": self.where, "always": self.always, "asks": self.has_functions,
         }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class AskedViolation(KnownViolation):
+class RemoteKnownViolation(KnownViolation):
     """A known violation of a binding in a worker; the worker evaluates the entry's functions."""
 
     #: (inputs, settings, failure or None) -> the answer of the worker's entry about the call, or about the failure.
     ask: Callable[[Mapping[str, Any], Mapping[str, Any], Failure | None], Predicted] | None = field(default=None)
 
     @property
-    def asks(self) -> bool:
+    def has_functions(self) -> bool:
         return self.ask is not None
 
     def shows_in(self, inputs: Mapping[str, np.ndarray | None], settings: Mapping[str, Any]) -> bool:

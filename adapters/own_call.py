@@ -15,11 +15,8 @@ from ..spec.errors import CannotVary, WrongSignature
 from ..spec.operators import OPERATORS, Groups
 from .bridge import Bridge
 from .declared import Declared
-from .fixed import Fixed
+from .fixed import Fixed, parameter_choices
 from .layers.names import meaning
-
-#: The combinations of gamma and beta that a call can give.
-_CHOICES = (("gamma", "beta"), ("gamma",), ("beta",), ())
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ class OwnCall:
         first = declared.layout == "channels-first" and record.groups is Groups.TRAILING
         return cls(operator, settings, lacking, _fixed(operator, declared, lacking, settings), first)
 
-    def called(self, function: Callable[..., Any], bridge: Bridge) -> Callable[..., Any]:
+    def canonical_call(self, function: Callable[..., Any], bridge: Bridge) -> Callable[..., Any]:
         """A canonical call that calls the function."""
         record = OPERATORS[self.operator]
 
@@ -79,7 +76,7 @@ class OwnCall:
 
         return call
 
-    def vjp(self, function: Callable[..., Any], bridge: Bridge) -> Callable[..., Any]:
+    def canonical_vjp(self, function: Callable[..., Any], bridge: Bridge) -> Callable[..., Any]:
         """A canonical vjp that calls a vjp written for the function's own arguments."""
         names = OPERATORS[self.operator].differentiable
 
@@ -108,7 +105,7 @@ class OwnCall:
                     raise CannotVary(f"it has no {name}")
                 continue
             moves = self.channels_first and len(shape) > 1 and name in ("x", "g")
-            handed.append(bridge.moved(tensor, -1, 1) if moves else tensor)
+            handed.append(bridge.move_axis(tensor, -1, 1) if moves else tensor)
         return handed
 
     def _keywords(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,7 +116,7 @@ class OwnCall:
         """A result of x's shape, moved back to x's layout; any other value unchanged."""
         shape = tuple(getattr(value, "shape", ()))
         own = (*x.shape[:1], x.shape[-1], *x.shape[1:-1])
-        return bridge.moved(value, 1, -1) if self.channels_first and len(own) > 1 and shape == own else value
+        return bridge.move_axis(value, 1, -1) if self.channels_first and len(own) > 1 and shape == own else value
 
 
 #: An example value for each setting, for messages.
@@ -130,8 +127,7 @@ EXAMPLES: Mapping[str, str] = {
 
 def _fixed(operator: str, declared: Declared, lacking: frozenset[str], settings: Mapping[str, str]) -> Fixed:
     """The declared settings, without those that a call can give anyway; shapes and channels stay."""
-    taken, always = OPERATORS[operator].arguments, declared.affine("given")
-    possible = [one for one in _CHOICES if all(name in taken for name in one)]
+    possible, always = parameter_choices(operator), declared.affine("given")
     given = tuple(one for one in possible if not lacking & set(one) and always <= set(one))
     fixed = declared.settings()
     if declared.layout == "channels-first" and not fixed.ranks:

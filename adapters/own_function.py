@@ -22,7 +22,6 @@ from ..spec.errors import (
     one_line,
 )
 from ..spec.operators import OPERATORS
-from .beforehand import traits_before
 from .binding import DERIVATIVES, Binding, accepts_all
 from .declared import NOTHING, Declared
 from .definition import defined
@@ -32,9 +31,10 @@ from .imports import implied_frameworks
 from .known import KnownViolation, entries, without_limits
 from .loading import load_file, load_module
 from .own_call import EXAMPLES, OwnCall
-from .own_layer import is_layer_like, layer_target
+from .own_layer import is_layer_like, layer_target, which_operator
 from .own_model import model_target
 from .target import Target
+from .traits_before_import import traits_before_import
 
 
 def names_a_function(target: str) -> bool:
@@ -63,7 +63,7 @@ def from_name(
     """
     place, _, name = target.rpartition(":")
     is_file = bool(file_of(target))
-    before = traits_before(file or place, framework)
+    before = traits_before_import(file or place, framework)
     module = load_file(file or place, named=place) if is_file else load_module(place)
     function: Any = module
     for part in name.split("."):
@@ -146,28 +146,28 @@ def _target(
     unsupported_keywords = frozenset() if own else _check_signature(function, operator, label)
     if framework is None:
         framework = _framework_of(function, module, label)
-    room = adapter(framework)
+    folder = adapter(framework)
     call, has_modes = _with_modes(function)
     suffixes = (*DERIVATIVES, "conventions", "accepts", "expected")
-    siblings = {suffix: _beside(function, owner, name, suffix) for suffix in suffixes}
+    siblings = {suffix: _sibling(function, owner, name, suffix) for suffix in suffixes}
     derivatives = {one: siblings[one] for one in DERIVATIVES if callable(siblings[one])}
     if own is not None:
-        call = own.called(call, room.BRIDGE)
+        call = own.canonical_call(call, folder.BRIDGE)
         # Of a function's hand-written derivatives, only the vjp can be called with arguments that are not canonical.
-        derivatives = {"vjp": own.vjp(derivatives["vjp"], room.BRIDGE)} if "vjp" in derivatives else {}
+        derivatives = {"vjp": own.canonical_vjp(derivatives["vjp"], folder.BRIDGE)} if "vjp" in derivatives else {}
     binding = Binding(
         operator,
         label,
         call,
         MappingProxyType(derivatives),
         conventions=_conventions(siblings["conventions"], label, operator),
-        known_violations=(*room.BRIDGE.violations, *_known_violations(siblings["expected"], label)),
+        known_violations=(*folder.BRIDGE.violations, *_known_violations(siblings["expected"], label)),
         accepts=_accepts(siblings["accepts"], label),
         has_modes=has_modes,
         unsupported_keywords=unsupported_keywords,
         fixed=own.fixed if own is not None else Fixed(),
     )
-    return Target(label, framework, room.BRIDGE.version, room.BRIDGE, (binding,), slow=full_name(framework) in SLOW)
+    return Target(label, framework, folder.BRIDGE.version, folder.BRIDGE, (binding,), slow=full_name(framework) in SLOW)
 
 
 def _is_own_layer(value: Any, operators: tuple[str, ...] | None) -> bool:
@@ -177,10 +177,10 @@ def _is_own_layer(value: Any, operators: tuple[str, ...] | None) -> bool:
     if inspect.isclass(value) or inspect.isfunction(value):
         return True
     named = [type(value).__name__] if operators is None or len(operators) != 1 else operators
-    return not any(name in OPERATORS and _binds(value, name) for name in named)
+    return not any(name in OPERATORS and _takes_canonical_call(value, name) for name in named)
 
 
-def _binds(layer: Any, operator: str) -> bool:
+def _takes_canonical_call(layer: Any, operator: str) -> bool:
     """Whether a layer takes the operator's canonical call; then it holds no parameters of its own."""
     try:
         _check_signature(layer, operator, "it")
@@ -200,7 +200,7 @@ def _operator(name: str, operators: tuple[str, ...] | None, label: str) -> str:
         raise UnknownOperator(
             f"{label} is one function and implements one operator: give one of {', '.join(operators)}"
         )
-    raise UnknownOperator(f"which operator is {label}? Say so with --op, one of {', '.join(OPERATORS)}")
+    raise which_operator(label)
 
 
 def _check_callable(function: Any, label: str) -> None:
@@ -208,11 +208,11 @@ def _check_callable(function: Any, label: str) -> None:
         raise WrongSignature(f"{label} is a class: give a function, or an instance that can be called")
     if not callable(function):
         raise WrongSignature(f"{label} is {type(function).__name__}, which cannot be called: give a function")
-    if _asked(inspect.iscoroutinefunction, function) or _asked(inspect.isasyncgenfunction, function):
+    if _answer(inspect.iscoroutinefunction, function) or _answer(inspect.isasyncgenfunction, function):
         raise WrongSignature(f"{label} is async: give a function that returns its result")
 
 
-def _asked(question: Callable[[Any], bool], function: Any) -> bool:
+def _answer(question: Callable[[Any], bool], function: Any) -> bool:
     """Ask a question about a function; the answer is False if the function raises while it is inspected."""
     try:
         return question(function)
@@ -235,7 +235,7 @@ def _check_signature(function: Callable[..., Any], operator: str, label: str) ->
     try:
         signature.bind(*OPERATORS[operator].arguments, **dict.fromkeys(OPERATORS[operator].settings))
     except TypeError as error:
-        own = _written(signature)
+        own = _short_signature(signature)
         raise WrongSignature(
             f"{label}{own} cannot be called as {OPERATORS[operator].signature}: {error}{_hint(signature, operator)}"
         ) from None
@@ -257,7 +257,7 @@ def _hint(signature: inspect.Signature, operator: str) -> str:
     )
 
 
-def _written(signature: inspect.Signature) -> str:
+def _short_signature(signature: inspect.Signature) -> str:
     """The signature without annotations and default values: they are objects of the target, and long."""
     empty = inspect.Parameter.empty
     short = [
@@ -314,7 +314,7 @@ def _with_modes(function: Any) -> tuple[Callable[..., Any], bool]:
     return call, True
 
 
-def _beside(function: Any, owner: ModuleType | None, name: str, suffix: str) -> Any:
+def _sibling(function: Any, owner: ModuleType | None, name: str, suffix: str) -> Any:
     """NAME_vjp, NAME_accepts and so on: beside the function in its module, or an attribute of the callable."""
     beside = getattr(owner, f"{name}_{suffix}", None) if owner is not None else None
     if beside is None:

@@ -27,17 +27,17 @@ _BASES = {
 }
 
 
-def room_of_layer(value: Any) -> str | None:
+def folder_of_layer(value: Any) -> str | None:
     """The folder of adapters/ for a layer or layer class, found from its base classes; None for any other value."""
-    kind = value if inspect.isclass(value) else type(bare(value))
+    kind = value if inspect.isclass(value) else type(without_state(value))
     for base in getattr(kind, "__mro__", ()):
-        room = _BASES.get((getattr(base, "__module__", ""), base.__name__))
-        if room is not None:
-            return room
+        folder = _BASES.get((getattr(base, "__module__", ""), base.__name__))
+        if folder is not None:
+            return folder
     return None
 
 
-def bare(value: Any) -> Any:
+def without_state(value: Any) -> Any:
     """The layer in an Equinox pair of layer and state; any other value unchanged."""
     paired = isinstance(value, tuple) and len(value) == 2 and type(value[1]).__module__.startswith("equinox.")
     return value[0] if paired else value
@@ -58,31 +58,36 @@ def layer_target(
     """
     arguments = _initial_arguments(module, label)
     kind = value
-    if room_of_layer(value) is None:  # a factory
+    if folder_of_layer(value) is None:  # a factory
         example = _example(value, label)
-        kind = type(bare(example))
+        kind = type(without_state(example))
         if not inspect.signature(value).parameters:
             value = example
-    name = room_of_layer(kind)
+    name = folder_of_layer(kind)
     if name is None:
         raise WrongSignature(f"{label} returned {kind.__name__}: it has to return a layer")
-    room = adapter(name)
-    kind = kind if inspect.isclass(kind) else type(bare(kind))
-    kit = kit_of(room, kind)
-    operator = _operator(kit, bare(value) if kit.is_layer(value) else kind, label, file, operators)
+    folder = adapter(name)
+    kind = kind if inspect.isclass(kind) else type(without_state(kind))
+    kit = kit_of(folder, kind)
+    operator = _operator(kit, without_state(value) if kit.is_layer(value) else kind, label, file, operators)
     binding = binding_of(kit, value, operator, label, declared, arguments)
     slow = full_name(kit.framework) in SLOW
-    return Target(label, kit.framework, room.BRIDGE.version, room.BRIDGE, (binding,), slow=slow)
+    return Target(label, kit.framework, folder.BRIDGE.version, folder.BRIDGE, (binding,), slow=slow)
 
 
-def kit_of(room: ModuleType, kind: type) -> Kit:
+def kit_of(folder: ModuleType, kind: type) -> Kit:
     """The kit, from the framework's folder, for layers of this class."""
-    return next(kit for kit in room.KITS if issubclass(kind, kit.base))
+    return next(kit for kit in folder.KITS if issubclass(kind, kit.base))
 
 
 def is_layer_like(value: Any) -> bool:
     """Whether a value is a layer, a layer class, or a function with the arguments of a layer's constructor."""
-    return room_of_layer(value) is not None or is_factory(value)
+    return folder_of_layer(value) is not None or is_factory(value)
+
+
+def which_operator(label: str) -> UnknownOperator:
+    """The error for a layer or function that does not say which operator it is."""
+    return UnknownOperator(f"which operator is {label}? Say so with --op, one of {', '.join(OPERATORS)}")
 
 
 def _operator(kit: Kit, value: Any, label: str, file: str, operators: tuple[str, ...] | None) -> str:
@@ -90,7 +95,7 @@ def _operator(kit: Kit, value: Any, label: str, file: str, operators: tuple[str,
         return operators[0]
     found = operator_of(kit, value, (label.rpartition(":")[2], Path(file or label.rpartition(":")[0]).stem))
     if found is None or found not in (operators or OPERATORS):
-        raise UnknownOperator(f"which operator is {label}? Say so with --op, one of {', '.join(OPERATORS)}")
+        raise which_operator(label)
     return found
 
 

@@ -16,7 +16,7 @@ from .layers.build import binding_of
 from .layers.constructor import attribute
 from .layers.kit import Kit
 from .layers.names import operator_named
-from .own_layer import bare, kit_of, room_of_layer
+from .own_layer import folder_of_layer, kit_of, without_state
 from .target import Target
 
 
@@ -36,13 +36,13 @@ def model_target(label: str, value: Any, operators: tuple[str, ...] | None, decl
             raise WrongSignature(
                 f"{label}() raises {one_line(error)}: name a model, or a function without arguments that makes one"
             ) from error
-    name = room_of_layer(model)
+    name = folder_of_layer(model)
     if name is None:
         raise WrongSignature(
             f"{label} is {type(model).__name__}: --layers is for a model of torch, Keras, flax.nnx or Equinox"
         )
-    room = adapter(name)
-    kit = kit_of(room, type(bare(model)))
+    folder = adapter(name)
+    kit = kit_of(folder, type(without_state(model)))
     if not kit.models:
         raise WrongSignature(
             f"{label} of {kit.base.__module__.rpartition('.')[0]} has its layers only while it is called"
@@ -56,7 +56,7 @@ def model_target(label: str, value: Any, operators: tuple[str, ...] | None, decl
         raise WrongSignature(f"{label} has no layer whose class is named after one of {', '.join(_NAMED)}")
     bindings = tuple(_binding(kit, within[paths[0]], key[0], paths, declared) for key, paths in kinds.items())
     slow = full_name(kit.framework) in SLOW
-    return Target(label, kit.framework, room.BRIDGE.version, room.BRIDGE, bindings, slow=slow)
+    return Target(label, kit.framework, folder.BRIDGE.version, folder.BRIDGE, bindings, slow=slow)
 
 
 #: The operators that a layer's class can be named after.

@@ -19,11 +19,11 @@ from ..spec.operators import OPERATORS
 from ..spec.parts import Parts
 from .binding import NESTED, differentiable
 from .caller import Caller
-from .evaluation import Evaluation, Pulled, listed, sibling
+from .evaluation import Evaluation, EvaluationGradients, checked_gradients, derivative_name
 from .recording import Recorder
 from .stage import Stage
 
-__all__ = ["Evaluation", "Pulled", "Session"]
+__all__ = ["Evaluation", "EvaluationGradients", "Session"]
 
 if TYPE_CHECKING:
     Arrays = Mapping[str, Optional[np.ndarray]]
@@ -66,12 +66,12 @@ class Session(Caller):
         bridge, arguments = self.bridge, evaluation.arguments
         guard = bridge.guarded(evaluation.size, gradients=evaluation.tracked, training=mode == "training")
         with Stage("call", arguments.optional), guard:
-            returned = self.called(arguments, evaluation.tensors, mode, evaluation.recorder, defaults=defaults)
-            bridge.finish(self.device)
+            returned = self.call_target(arguments, evaluation.tensors, mode, evaluation.recorder, defaults=defaults)
+            bridge.synchronise(self.device)
         if evaluation.recorder is not None:
             evaluation.recorder.returned = True
         with Stage("read"):
-            evaluation.results = self.named(returned)
+            evaluation.results = self.results_by_name(returned)
         return evaluation
 
     def call(
@@ -224,7 +224,9 @@ class Session(Caller):
         bridge, binding = self.bridge, self.binding
         own = binding.derivatives.get("jvp")
         if own is None and not bridge.differentiates:
-            raise Unsupported(f"{binding.name} has no forward-mode derivative: none named {sibling(binding, 'jvp')}")
+            raise Unsupported(
+                f"{binding.name} has no forward-mode derivative: none named {derivative_name(binding, 'jvp')}"
+            )
         arguments, tensors = self.arguments(settings, parts), self.tensors(inputs)
         names = differentiable(binding.operator, inputs)
         moving = {name: self.tensor(_given(tangents, name, inputs[name])) for name in names}
@@ -238,7 +240,7 @@ class Session(Caller):
                 tangent = bridge.jvp(call, [tensors[name] for name in names], list(moving.values()))
                 if tangent is None:
                     raise MissingGradient("no tangent reaches y", ("x",))
-            bridge.finish(self.device)
+            bridge.synchronise(self.device)
         return self.read(tangent, "the tangent of y")
 
     def vjp_vjp(
@@ -261,7 +263,7 @@ class Session(Caller):
         own = binding.derivatives.get("vjp_vjp")
         if own is None and not bridge.differentiates:
             raise Unsupported(
-                f"{binding.name} has no second-order derivative: none named {sibling(binding, 'vjp_vjp')}"
+                f"{binding.name} has no second-order derivative: none named {derivative_name(binding, 'vjp_vjp')}"
             )
         names, results = OPERATORS[binding.operator].differentiable, OPERATORS[binding.operator].second
         arguments, tensors = self.arguments(settings, parts), self.tensors(inputs, tracked=() if own else names)
@@ -277,12 +279,12 @@ class Session(Caller):
             if own is not None:
                 positional, keywords = arguments.with_tensors(tensors, notes={})
                 returned = own(*positional, cotangent, *second, **keywords)
-                found = dict(zip(results, listed(binding, "vjp_vjp", returned, len(results))))
+                found = dict(zip(results, checked_gradients(binding, "vjp_vjp", returned, len(results))))
             else:
                 explicit = [tensors[name] for name in names]
                 bars = bridge.vjp_vjp(self.y_of(arguments, tensors, names), explicit, cotangent, second)
                 found = dict(zip((*names, "g"), bars))
-            bridge.finish(self.device)
+            bridge.synchronise(self.device)
         likes = {**{name: inputs[name] for name in names}, "g": g}
         return {
             name: self._zero_or(found[name], likes[name], f"the second-order gradient of {name}") for name in results
@@ -308,7 +310,7 @@ class Session(Caller):
         bridge, binding = self.bridge, self.binding
         own = binding.derivatives.get(kind)
         if own is None and not bridge.differentiates:
-            raise Unsupported(f"{binding.name} has no {NESTED[kind]}: none named {sibling(binding, kind)}")
+            raise Unsupported(f"{binding.name} has no {NESTED[kind]}: none named {derivative_name(binding, kind)}")
         names = OPERATORS[binding.operator].differentiable
         arguments, tensors = self.arguments(settings, parts), self.tensors(inputs)
 
@@ -322,11 +324,13 @@ class Session(Caller):
                 positional, keywords = arguments.with_tensors(tensors, notes={})
                 ahead = [last, *moving] if kind == "jvp_vjp" else [*moving, *(last if kind == "jvp_jvp" else [last])]
                 returned = own(*positional, *ahead, **keywords)
-                found = [returned] if kind == "jvp_jvp" else list(listed(binding, kind, returned, len(names)))
+                found = (
+                    [returned] if kind == "jvp_jvp" else list(checked_gradients(binding, kind, returned, len(names)))
+                )
             else:
                 explicit = [tensors[name] for name in names]
                 found = bridge.nested(kind, self.y_of(arguments, tensors, names), explicit, moving, last)
-            bridge.finish(self.device)
+            bridge.synchronise(self.device)
         results = ("y",) if kind == "jvp_jvp" else names
         likes = {**{name: inputs[name] for name in names}, "y": inputs["x"]}
         return {
@@ -348,7 +352,7 @@ class Session(Caller):
         tensors = self.tensors(inputs, tracked=tuple(inputs))
         with Stage("vjp"), bridge.guarded(_size(inputs), gradients=True):
             blocks = run(tensors["x"], tensors["gamma"], tensors["beta"], self.tensor(g), **settings, seed=seed)
-            bridge.finish(self.device)
+            bridge.synchronise(self.device)
         return [{name: self.read(value, name) for name, value in block.items()} for block in blocks]
 
     def _zero_or(self, value: Any, like: np.ndarray | None, what: str) -> np.ndarray | None:

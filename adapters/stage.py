@@ -16,7 +16,7 @@ from ..spec.errors import (
 from .traceback_lines import innermost
 
 #: Exceptions that pass through a stage unchanged.
-_OURS = (KeyboardInterrupt, TargetRaised, BadOutput, LayoutNotApplicable)
+_PASSED_ON = (KeyboardInterrupt, TargetRaised, BadOutput, LayoutNotApplicable)
 
 #: What a NotImplementedError means in these stages; in any other stage it declines the call.
 _LACKING = {
@@ -43,7 +43,7 @@ class Stage:
         return None
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is None or isinstance(error, _OURS):
+        if error is None or isinstance(error, _PASSED_ON):
             return
         # A part that raises on purpose is not the target declining, even if another exception carries its error.
         declines = isinstance(error, (Unsupported, NotImplementedError)) and not carries_a_part_error(error)

@@ -68,7 +68,7 @@ def resolve(
         return own_function.from_callable(target, operators, framework, declared)
     check_target(target, framework)
     if target in TARGETS:
-        return _known(target, operators)
+        return _known_target(target, operators)
     return own_function.from_name(target, operators, framework, file, declared)
 
 
@@ -114,9 +114,9 @@ def check_written(target: str) -> None:
         raise UnknownTarget(f"{file} is a path as Windows writes it, and paths have / here: {hint}write {written}")
 
 
-def _known(name: str, operators: tuple[str, ...] | None) -> Target:
-    room = adapter(name)
-    found: Target = getattr(room, KNOWN[full_name(name)].make)()
+def _known_target(name: str, operators: tuple[str, ...] | None) -> Target:
+    module = adapter(name)
+    found: Target = getattr(module, KNOWN[full_name(name)].make)()
     if found.name != full_name(name):  # Keras chooses its backend once in a process
         raise UnknownTarget(f"in this process {name} is {found.name}: set KERAS_BACKEND before keras is imported")
     wanted = tuple(b for b in found.bindings if operators is None or b.operator in operators)

@@ -11,7 +11,7 @@ from ..spec.errors import Where
 
 #: Folders whose lines a user cannot change: our own code that a target's exception passes through, installed packages,
 #: and the standard library.
-_OURS = tuple(str(Path(__file__).resolve().parent.parent / room) + os.sep for room in ("adapters", "spec"))
+_OWN_FOLDERS = tuple(str(Path(__file__).resolve().parent.parent / room) + os.sep for room in ("adapters", "spec"))
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _STANDARD = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 
@@ -41,7 +41,7 @@ def _is_own(file: str) -> bool:
     if file.startswith("<"):  # no file: code generated at run time
         return False
     whole = os.path.abspath(file)
-    return not whole.startswith((*_OURS, *_STANDARD)) and not any(part in whole for part in _INSTALLED)
+    return not whole.startswith((*_OWN_FOLDERS, *_STANDARD)) and not any(part in whole for part in _INSTALLED)
 
 
 def short(file: str) -> str:

@@ -77,7 +77,7 @@ def _flushes(bridge: Bridge, dtype: str, device: str) -> str:
     tensors = [bridge.tensor(array, "contiguous", device) for array in handed]
     with bridge.guarded(_TERMS, gradients=False):
         results = bridge.compiled(operations)(*tensors)
-        bridge.finish(device)
+        bridge.synchronise(device)
     product, sum_, matrix = (bridge.array(result, "a measured result") for result in results)
     lost = [
         words

@@ -17,7 +17,7 @@ import jax
 from ...spec.errors import WrongSignature
 from ..binding import Binding
 from ..jax.own_layers import JaxKit, modes
-from ..layers.kit import Own
+from ..layers.kit import LayerTensor
 from .layers import BINDINGS
 
 #: The default name of the batch axis.
@@ -37,18 +37,18 @@ class EquinoxKit(JaxKit):
     maps = True
 
     def is_layer(self, value: Any) -> bool:
-        return isinstance(_bare(value), eqx.Module)
+        return isinstance(_without_state(value), eqx.Module)
 
     def handed(self, dtype: str) -> Mapping[str, Any]:
         return {"key": jax.random.key(0), "axis_name": _BATCH, "dtype": jax.numpy.dtype(dtype)}
 
     def within(self, layer: Any) -> dict[str, Any]:
-        return dict(_modules(_bare(layer), ""))
+        return dict(_modules(_without_state(layer), ""))
 
-    def tensors(self, layer: Any) -> dict[str, Own]:
+    def tensors(self, layer: Any) -> dict[str, LayerTensor]:
         module, state = _with_state(layer)
-        kept = {name: Own(tuple(one.shape), False) for name, one in _kept(module, state).items()}
-        return {**{name: Own(tuple(one.shape), True) for name, one in _trained(module).items()}, **kept}
+        kept = {name: LayerTensor(tuple(one.shape), False) for name, one in _kept(module, state).items()}
+        return {**{name: LayerTensor(tuple(one.shape), True) for name, one in _trained(module).items()}, **kept}
 
     def applied(
         self, layer: Any, lent: Mapping[str, Any], x: Any, training: bool, sample: int
@@ -79,14 +79,14 @@ class EquinoxKit(JaxKit):
         return None
 
 
-def _bare(value: Any) -> Any:
+def _without_state(value: Any) -> Any:
     """The layer in a pair of layer and state; any other value unchanged."""
     return value[0] if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], eqx.nn.State) else value
 
 
 def _with_state(layer: Any) -> tuple[Any, Any]:
     """A layer and its initial state; None if it has no state."""
-    module = _bare(layer)
+    module = _without_state(layer)
     if module is not layer:
         return module, layer[1]
     try:

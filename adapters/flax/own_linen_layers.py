@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from flax import linen, traverse_util
 
 from ..jax.own_layers import MODES, held, modes
-from ..layers.kit import Own
+from ..layers.kit import LayerTensor
 from .linen_layers import BINDINGS
 from .own_layers import FlaxKit, dotted
 
@@ -49,8 +49,8 @@ class LinenKit(FlaxKit):
     def within(self, layer: Any) -> dict[str, Any]:
         return {"": layer} if isinstance(layer, linen.Module) else {"": layer.module, **layer.within}
 
-    def tensors(self, layer: Any) -> dict[str, Own]:
-        return {name: Own(shape, kind == "params") for name, (kind, _, shape) in layer.variables.items()}
+    def tensors(self, layer: Any) -> dict[str, LayerTensor]:
+        return {name: LayerTensor(shape, kind == "params") for name, (kind, _, shape) in layer.variables.items()}
 
     def built(self, layer: Any, shape: tuple[int | None, ...]) -> Any:
         x = jax.ShapeDtypeStruct(tuple(one or 1 for one in shape), jnp.float32)

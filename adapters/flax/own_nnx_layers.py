@@ -10,7 +10,7 @@ from flax import nnx
 
 from ...spec.errors import Unsupported
 from ..jax.own_layers import MODES, held, modes
-from ..layers.kit import Own
+from ..layers.kit import LayerTensor
 from .nnx_layers import BINDINGS
 from .own_layers import FlaxKit, dotted
 
@@ -29,9 +29,9 @@ class NnxKit(FlaxKit):
     def within(self, layer: Any) -> dict[str, Any]:
         return {dotted(path): module for path, module in sorted(nnx.iter_modules(layer), key=lambda one: len(one[0]))}
 
-    def tensors(self, layer: Any) -> dict[str, Own]:
+    def tensors(self, layer: Any) -> dict[str, LayerTensor]:
         return {
-            dotted(path): Own(tuple(variable.shape), isinstance(variable, nnx.Param))
+            dotted(path): LayerTensor(tuple(variable.shape), isinstance(variable, nnx.Param))
             for path, variable in _variables(layer)
             if not isinstance(variable, nnx.RngState)
         }

@@ -113,7 +113,7 @@ class JaxBridge(Bridge):
             raise BadOutput(f"{what} is a tracer, which has leaked out of a transformation and has no value")
         return np.array(value, order="C")
 
-    def forget(self) -> None:
+    def free_compiled(self) -> None:
         # After some thousand programs the cache takes gigabytes; programs on disk are quickly loaded again.
         jax.clear_caches()
 
@@ -174,7 +174,7 @@ class JaxBridge(Bridge):
     def write(self, value: Any, buffer: Any) -> Any:
         return value
 
-    def moved(self, tensor: Any, source: int, destination: int) -> Any:
+    def move_axis(self, tensor: Any, source: int, destination: int) -> Any:
         return jax.numpy.moveaxis(tensor, source, destination)
 
     def replay(self, x: Any, value: Any, cotangent: Any) -> Any:

@@ -13,7 +13,7 @@ import keras
 
 from ...spec.errors import Unsupported, one_line
 from ..binding import Binding
-from ..layers.kit import Kit, Own
+from ..layers.kit import Kit, LayerTensor
 from .bridge import KerasBridge
 from .layers import BINDINGS, policy
 
@@ -38,9 +38,9 @@ class KerasKit(Kit):
             found.setdefault(_dotted(one.path or one.name), one)
         return found
 
-    def tensors(self, layer: Any) -> dict[str, Own]:
+    def tensors(self, layer: Any) -> dict[str, LayerTensor]:
         trained = {id(one) for one in layer.trainable_weights}
-        return {_dotted(one.path): Own(tuple(one.shape), id(one) in trained) for one in layer.weights}
+        return {_dotted(one.path): LayerTensor(tuple(one.shape), id(one) in trained) for one in layer.weights}
 
     def maker(self, layer: Any) -> Callable[[], Any] | None:
         return None if layer.built else lambda: type(layer).from_config(layer.get_config())

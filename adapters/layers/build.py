@@ -10,12 +10,12 @@ from typing import Any
 from ...spec.errors import WrongSignature, one_line
 from ..binding import Binding
 from ..declared import Declared
-from .called import Layers, Made
+from .canonical_calls import Layers, MadeLayer
 from .constructor import Constructor
+from .fixed_settings import find_fixed_settings
 from .kit import Kit
 from .names import operator_named
-from .study import studied
-from .trial import easy, rank_of, shape_of, tried
+from .trial import ordinary_values, rank_of, shape_of, trial_results
 
 
 def operator_of(kit: Kit, value: Any, names: tuple[str, ...]) -> str | None:
@@ -44,12 +44,12 @@ def binding_of(
     if constructor is None and instance is None:
         instance = _instance(value, arguments or (), label)
     layers = Layers(kit, operator, label, declared, constructor, instance)
-    sample = studied(layers)
+    sample = find_fixed_settings(layers)
     inherited = _inherited(kit, sample, operator)
     if inherited is None:
-        x = easy(shape_of(layers, rank_of(layers)))
+        x = ordinary_values(shape_of(layers, rank_of(layers)))
         with contextlib.suppress(Exception):  # the layer does not take this simple call
-            inherited = kit.called_by(lambda: tried(layers, x), operator)
+            inherited = kit.called_by(lambda: trial_results(layers, x), operator)
     binding = Binding(operator, label, layers, has_modes=True, fixed=layers.fixed)
     if inherited is None:
         return binding
@@ -81,7 +81,7 @@ def _instance(value: Any, arguments: tuple[Any, ...], label: str) -> Any:
         raise WrongSignature(f"{label} raises {one_line(error)} when it is made with {arguments}") from error
 
 
-def _inherited(kit: Kit, sample: Made, operator: str) -> Binding | None:
+def _inherited(kit: Kit, sample: MadeLayer, operator: str) -> Binding | None:
     """The binding of the framework's layer that this layer is or contains; a layer with its own call is not one."""
     within = kit.within(sample.layer)
     owner = next(iter(sample.roles.values()), "").rpartition(".")[0]  # the inner layer that holds the parameters

@@ -13,7 +13,7 @@ from ..bridge import Bridge
 
 
 @dataclass(frozen=True)
-class Own:
+class LayerTensor:
     """A tensor of a layer."""
 
     shape: tuple[int, ...]
@@ -64,7 +64,7 @@ class Kit(abc.ABC):
         """The layer under the name "", and its inner layers under their names, outer ones first."""
 
     @abc.abstractmethod
-    def tensors(self, layer: Any) -> dict[str, Own]:
+    def tensors(self, layer: Any) -> dict[str, LayerTensor]:
         """The tensors of a layer, by name."""
 
     def built(self, layer: Any, shape: tuple[int | None, ...]) -> Any:

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...spec.errors import WrongSignature
 from ...spec.operators import OPERATORS, Groups
-from .called import Layers
+from .canonical_calls import Layers
 from .constructor import attribute
-from .trial import given_of, numbers_of, rank_of, shape_of, size_of, tried
+from .trial import given_of, numbers_of, rank_of, shape_of, size_of, trial_results
 
 #: The deviation of the values on which eps is measured: its square, 2^-40, is below any eps in use.
 _DEVIATION = 2.0**-20
@@ -22,7 +22,7 @@ _NEAR = 1e-4
 
 def eps_of(layers: Layers) -> float:
     """The eps of a layer. Raises WrongSignature if it cannot be found out."""
-    value = _said(layers, "eps")
+    value = _attribute_number(layers, "eps")
     if value is not None:
         return value
     found = {dtype: _measured_eps(layers, dtype) for dtype in ("float32", "float64")}
@@ -44,9 +44,9 @@ def momentum_of(layers: Layers) -> float:
     One training step shows whether the attribute gives this weight or the old statistic's; the attribute's digits are
     used.
     """
-    said = _said(layers, "momentum")
+    said = _attribute_number(layers, "momentum")
     try:
-        _, mean, _ = tried(layers, np.ones(shape_of(layers, rank_of(layers))), training=True)
+        _, mean, _ = trial_results(layers, np.ones(shape_of(layers, rank_of(layers))), training=True)
     except Exception:  # the layer takes no training call, so no training case is judged
         measured = None
     else:
@@ -57,12 +57,12 @@ def momentum_of(layers: Layers) -> float:
             " --fixed momentum=0.1, or --fixed training=no where it is not trained"
         )
     if said is None:
-        return 0.0 if measured is None else _written(measured) or measured
+        return 0.0 if measured is None else _short_number(measured) or measured
     candidates = (1.0 - said, said) if layers.kit.old_momentum else (said, 1.0 - said)
     return candidates[0] if measured is None else min(candidates, key=lambda one: abs(one - measured))
 
 
-def _said(layers: Layers, key: str) -> float | None:
+def _attribute_number(layers: Layers, key: str) -> float | None:
     """The number in an attribute, with a usual name for ``key``, of a layer or of one inside it."""
     made = layers.made(size_of(layers), given_of(layers), **numbers_of(layers))
     value: Any = attribute(list(layers.kit.within(made.layer).values()), key)
@@ -78,7 +78,7 @@ def _measured_eps(layers: Layers, dtype: str) -> float | None:
     x = np.where(np.arange(math.prod(shape)) % 2, -_DEVIATION, _DEVIATION).reshape(shape)
     record = OPERATORS[layers.operator]
     try:
-        y = tried(layers, x, dtype=dtype, variance=_DEVIATION**2)[0].astype(np.float64)
+        y = trial_results(layers, x, dtype=dtype, variance=_DEVIATION**2)[0].astype(np.float64)
     except Exception:
         return None
     mean, variance = 0.0, _DEVIATION**2
@@ -91,10 +91,10 @@ def _measured_eps(layers: Layers, dtype: str) -> float | None:
     measured = float(np.median(found))
     if not (np.abs(found - measured) <= _NEAR * (abs(measured) + variance)).all():
         return None  # another formula, or groups with unequal numbers of +d and -d
-    return 0.0 if abs(measured) <= 2 * _NEAR * variance else _written(measured)
+    return 0.0 if abs(measured) <= 2 * _NEAR * variance else _short_number(measured)
 
 
-def _written(measured: float) -> float | None:
+def _short_number(measured: float) -> float | None:
     """The number with few digits, or the power of two, that is near the measured one; None if there is none."""
     if not (math.isfinite(measured) and measured > 0):
         return None

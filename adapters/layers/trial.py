@@ -9,19 +9,11 @@ import numpy as np
 
 from ...spec.operators import OPERATORS, Groups
 from ..dtypes import DTYPES
-from .called import Layers
+from ..fixed import parameter_choices
+from .canonical_calls import Layers
 
 #: The size of the first layer made of a class, and how many groups its channels form.
 SIZE, GROUPS = 8, 2
-
-#: The combinations of gamma and beta.
-_CHOICES = (("gamma", "beta"), ("gamma",), ("beta",), ())
-
-
-def possible(operator: str) -> list[tuple[str, ...]]:
-    """The combinations of gamma and beta that an operator's call can have; the first gives all that it takes."""
-    taken = OPERATORS[operator].arguments
-    return [one for one in _CHOICES if all(name in taken for name in one)]
 
 
 def size_of(layers: Layers) -> tuple[int, ...]:
@@ -43,7 +35,7 @@ def numbers_of(layers: Layers) -> dict[str, Any]:
 
 def given_of(layers: Layers) -> tuple[str, ...]:
     """Which of gamma and beta to give a layer: both if it takes both."""
-    return layers.fixed.given[0] if layers.fixed.given else possible(layers.operator)[0]
+    return layers.fixed.given[0] if layers.fixed.given else parameter_choices(layers.operator)[0]
 
 
 def shape_of(layers: Layers, rank: int) -> tuple[int, ...]:
@@ -61,7 +53,7 @@ def rank_of(layers: Layers) -> int:
     return (layers.fixed.ranks or layers.fixed.native or (3,))[0]
 
 
-def tried(
+def trial_results(
     layers: Layers,
     x: np.ndarray,
     *,
@@ -109,7 +101,7 @@ def tried(
     raise failed
 
 
-def easy(shape: tuple[int, ...]) -> np.ndarray:
+def ordinary_values(shape: tuple[int, ...]) -> np.ndarray:
     """Ordinary values of this shape, with neighbours different."""
     return ((np.arange(math.prod(shape)) * 7) % 11 - 5.0).reshape(shape)
 

@@ -130,7 +130,7 @@ class MxnetBridge(Bridge):
     def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:
         return _Guard(size, gradients, training)
 
-    def finish(self, device: str) -> None:
+    def synchronise(self, device: str) -> None:
         # MXNet's engine is asynchronous on the CPU too.
         mx.nd.waitall()
 
@@ -184,7 +184,7 @@ class MxnetBridge(Bridge):
         # A new array on the buffer's memory: the buffer itself would be part of the previous call's graph.
         return mx.nd.identity(value, out=buffer.detach())
 
-    def moved(self, tensor: Any, source: int, destination: int) -> Any:
+    def move_axis(self, tensor: Any, source: int, destination: int) -> Any:
         return mx.nd.moveaxis(tensor, source, destination)
 
     def replay(self, x: Any, value: Any, cotangent: Any) -> Any:

@@ -54,7 +54,7 @@ class NumpyBridge(Bridge):
             return np.array(array, order="C")
         return place(array, layout).view()
 
-    def moved(self, tensor: np.ndarray, source: int, destination: int) -> np.ndarray:
+    def move_axis(self, tensor: np.ndarray, source: int, destination: int) -> np.ndarray:
         moved = np.moveaxis(tensor, source, destination)
         return np.ascontiguousarray(moved) if tensor.flags.c_contiguous else moved
 

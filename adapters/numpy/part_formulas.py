@@ -162,7 +162,7 @@ class Elementwise(Formula):
         _, slope, bend = self.slopes(x)
         return a * g * bend, a * slope
 
-    def bent(self, x: Array, tx: Array, sx: Array, leaves: Leaves) -> Array:
+    def second_tangent(self, x: Array, tx: Array, sx: Array, leaves: Leaves) -> Array:
         return tx * sx * self.slopes(x)[2]
 
 
@@ -187,7 +187,7 @@ class TanhLinear(Formula):
         slope, across = 1.0 - y * y, a @ w
         return (across * g * (-2.0 * y * slope)) @ w.T, across * slope
 
-    def bent(self, x: Array, tx: Array, sx: Array, leaves: Leaves) -> Array:
+    def second_tangent(self, x: Array, tx: Array, sx: Array, leaves: Leaves) -> Array:
         (w,) = leaves
         y = np.tanh(x @ w)
         return (tx @ w) * (sx @ w) * (-2.0 * y * (1.0 - y * y))

@@ -48,7 +48,7 @@ class Product(Formula):
         ]
         return x_bar, self.tangent(x, a, leaves, ())
 
-    def bent(self, x: Sequence[Array], tx: Sequence[Array], sx: Sequence[Array], leaves: Leaves) -> Array:
+    def second_tangent(self, x: Sequence[Array], tx: Sequence[Array], sx: Sequence[Array], leaves: Leaves) -> Array:
         places = range(len(x))
         pairs = [_product(x, tx[i] * sx[k], without={i, k}) for i in places for k in places if k != i]
         return reduce(add, pairs, np.zeros_like(x[0]))
@@ -111,7 +111,7 @@ class Coupled(Formula):
             x_bar.append(g * bar)
         return x_bar, self.tangent(x, a, leaves, ())
 
-    def bent(self, x: Sequence[Array], tx: Sequence[Array], sx: Sequence[Array], leaves: Leaves) -> Array:
+    def second_tangent(self, x: Sequence[Array], tx: Sequence[Array], sx: Sequence[Array], leaves: Leaves) -> Array:
         terms = [np.zeros_like(x[0])]
         for k in range(1, len(x)):
             t, before, beside = np.tanh(x[k - 1]), tx[k - 1] * sx[k - 1], tx[k - 1] * sx[k] + sx[k - 1] * tx[k]

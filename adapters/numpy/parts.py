@@ -112,7 +112,7 @@ class Formula(NumpyPart):
     def second(self, x: Handed, g: Array, a: Handed, leaves: Leaves) -> tuple[Handed, Array]:
         """(x_bar, g_bar)."""
 
-    def bent(self, x: Handed, tx: Handed, sx: Handed, leaves: Leaves) -> Array | None:
+    def second_tangent(self, x: Handed, tx: Handed, sx: Handed, leaves: Leaves) -> Array | None:
         """The second derivative along tx and sx; None if the part is linear in x."""
         return None
 
@@ -141,7 +141,7 @@ class Formula(NumpyPart):
         return narrow(x_bar, x), g_bar.astype(g.dtype)
 
     def jvp_jvp(self, x: Handed, tx: Handed, sx: Handed) -> Array:
-        found = self.bent(wide(x), wide(tx), wide(sx), self._leaves())
+        found = self.second_tangent(wide(x), wide(tx), wide(sx), self._leaves())
         like = x[0] if isinstance(x, (list, tuple)) else x
         return np.zeros(like.shape, like.dtype) if found is None else found.astype(like.dtype)
 

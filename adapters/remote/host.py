@@ -25,7 +25,7 @@ from ...spec.errors import (
 from ...spec.operators import files_of
 from ..declared import NOTHING, Declared
 from ..worker.codec import NotAFrame
-from ..worker.failures import revived
+from ..worker.failures import error_from_plain
 from .prefetched import Prefetched
 from .process import NOTHING as NOTHING_TO_DO
 from .process import Limits, Worker, seconds_in_words
@@ -90,7 +90,7 @@ class Host:
     def begin(self) -> None:
         """Restart the clock for one requirement on one case; it counts only the target's own time."""
         self._spent = 0.0
-        self.prefetched.forget()
+        self.prefetched.drop_ordered()
 
     def number(self) -> int:
         """A new number for an object that the worker will keep."""
@@ -155,9 +155,9 @@ class Host:
 
         ``names``: the names that the arrays of the reply must have. A request made ahead has its reply already.
         """
-        if self.prefetched.planning:
+        if self.prefetched.collecting:
             self.requests += 1
-            return self.prefetched.planned(message)
+            return self.prefetched.collect(message)
         early = self.prefetched.reply_to(message)
         if early is not None:
             self.requests += 1
@@ -192,7 +192,7 @@ class Host:
         """Return the result, or raise the error, in a reply that came ahead of its request."""
         if type(reply.get("raised")) is dict:
             try:
-                failure = revived(reply["raised"])
+                failure = error_from_plain(reply["raised"])
             except NotAFrame:
                 pass
             else:
@@ -212,24 +212,24 @@ class Host:
         drops the rest. With ``keep`` they may come at any time, until other replies are kept. If the worker is lost,
         each call sends its own request, and so shows which one is to blame.
         """
-        self.prefetched.forget()
+        self.prefetched.drop_ordered()
         if not self._several:
             return True
         numbers, requests, spent = self._numbers, self.requests, self._spent
         try:
-            planned = self.prefetched.plan(calls)
+            messages = self.prefetched.requests_of(calls)
         finally:
             self._numbers, self.requests = numbers, requests
-        if len(planned) < _WORTH:
+        if len(messages) < _WORTH:
             return True
         try:
-            replies = self.request({"do": "several", "requests": planned})["replies"]
+            replies = self.request({"do": "several", "requests": messages})["replies"]
         except CALL_FAILED:
             self._spent = spent  # the call that is to blame uses the time again
             return False
         finally:
             self.requests = requests
-        (self.prefetched.unordered if keep else self.prefetched.ordered)(planned, replies)
+        (self.prefetched.unordered if keep else self.prefetched.ordered)(messages, replies)
         return True
 
     def aside(self, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -259,7 +259,7 @@ class Host:
             self._worker.end()
             self._worker = None
             self.generation += 1
-            self.prefetched.forget()
+            self.prefetched.drop_ordered()
 
 
 #: How many requests make it worth sending them in one message.

@@ -12,21 +12,21 @@ from ...spec.errors import CALL_FAILED, LayoutNotApplicable
 from ..same_bits import same_bits
 
 
-class Planned(Exception):
+class ReplyPending(Exception):
     """Raised in place of a result: its request has been collected, and is not made yet."""
 
 
-class _NotYet:
+class _PendingReply:
     """Placeholder for a reply that is not there yet; to use it in any way raises Planned."""
 
     def _use(self, *_: Any) -> Any:
-        raise Planned
+        raise ReplyPending
 
     __getitem__ = __getattr__ = __contains__ = __iter__ = __len__ = __bool__ = _use
 
 
 #: What a planned call may raise. Anything else is a defect, which shows where the call is made.
-_EXPECTED = (Planned, *CALL_FAILED, LayoutNotApplicable)
+_EXPECTED = (ReplyPending, *CALL_FAILED, LayoutNotApplicable)
 
 
 class Prefetched:
@@ -40,11 +40,11 @@ class Prefetched:
         self._kept: dict[Any, list[tuple[Mapping[str, Any], Any]]] = {}
 
     @property
-    def planning(self) -> bool:
+    def collecting(self) -> bool:
         """Whether requests are collected rather than made."""
         return self._plan is not None
 
-    def plan(self, calls: Iterable[Callable[[], object]]) -> list[Mapping[str, Any]]:
+    def requests_of(self, calls: Iterable[Callable[[], object]]) -> list[Mapping[str, Any]]:
         """The requests that these calls make. The iterator may make calls too, whose results it does not read."""
         self._plan = plan = []
         waiting: Iterator[Callable[[], object]] = iter(calls)
@@ -62,11 +62,11 @@ class Prefetched:
         finally:
             self._plan = None
 
-    def planned(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def collect(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Collect a request."""
         assert self._plan is not None
         self._plan.append(message)
-        return cast("dict[str, Any]", _NotYet())
+        return cast("dict[str, Any]", _PendingReply())
 
     def ordered(self, requests: Iterable[Mapping[str, Any]], replies: Iterable[Any]) -> None:
         """Hold replies for calls that follow in this order."""
@@ -84,18 +84,18 @@ class Prefetched:
 
         A request that is not the next of the ordered ones ends these: what follows was planned for other calls.
         """
-        if self._replies and _alike(self._replies[0][0], message):
+        if self._replies and _same_request(self._replies[0][0], message):
             return self._replies.popleft()[1]
         if self._kept:
             held = self._kept.get(_key(message), [])
             for place, (asked, reply) in enumerate(held):
-                if _alike(asked, message):
+                if _same_request(asked, message):
                     del held[place]
                     return reply
         self._replies.clear()
         return None
 
-    def forget(self) -> None:
+    def drop_ordered(self) -> None:
         """Drop the ordered replies that no call has taken."""
         self._replies.clear()
 
@@ -111,7 +111,7 @@ def _key(message: Mapping[str, Any]) -> Any:
 _FIRST = 32
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _same_request(one: Any, other: Any) -> bool:
     """Whether two requests ask for the same, to the last bit."""
     if one is other:
         return True
@@ -120,7 +120,7 @@ def _alike(one: Any, other: Any) -> bool:
             return False
         return same_bits(one, other)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_alike(value, other[key]) for key, value in one.items())
+        return one.keys() == other.keys() and all(_same_request(value, other[key]) for key, value in one.items())
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(map(_alike, one, other))
+        return len(one) == len(other) and all(map(_same_request, one, other))
     return type(one) is type(other) and (one == other or (one != one and other != other))

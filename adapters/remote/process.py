@@ -20,7 +20,7 @@ from typing import Any
 
 from ...spec.errors import NotImportable, TargetLost
 from ..worker.codec import Frames, NotAFrame, encode
-from ..worker.failures import revived
+from ..worker.failures import error_from_plain
 
 #: Seconds between two looks at a worker while waiting for it: is it alive, and how much memory does it use?
 _LOOK = 0.1
@@ -122,7 +122,7 @@ class Worker:
             if type(found) is not dict or found.get("id") != self._asked:
                 raise NotAFrame("the reply is to no request")
             if type(found.get("raised")) is dict:
-                failure = revived(found["raised"])
+                failure = error_from_plain(found["raised"])
             elif type(found.get("ok")) is dict and answers(found["ok"]):
                 return found["ok"]
             else:

@@ -58,11 +58,11 @@ class RemoteSession:
             "defaults": defaults,
         }  # fmt: skip
         number = self.host.number()
-        asked = self._asked("start", inputs, settings, parts, request)
+        asked = self._request("start", inputs, settings, parts, request)
         found = asked.reply(OPERATORS[self.operator].outputs, evaluation=number)
         evaluation = RemoteEvaluation(
             asked, number, self.host.generation, found, self.host.requests, OPERATORS[self.operator].outputs,
-            inputs.keys(), self._gradients(inputs, wrt), planned=self.host.prefetched.planning,
+            inputs.keys(), self._gradients(inputs, wrt), pending=self.host.prefetched.collecting,
         )  # fmt: skip
         if record:
             evaluation.recorder = RemoteRecorder(evaluation, found["recorded"])
@@ -80,8 +80,8 @@ class RemoteSession:
     ) -> list[dict[str, np.ndarray]]:
         """The results of ``times`` calls; see Session.call."""
         request = {"mode": mode, "times": times, "brief": times > 1, "alone": alone}
-        asked = self._asked("call", inputs, settings, parts, request)
-        return _whole(asked.reply(OPERATORS[self.operator].outputs)["outputs"])
+        asked = self._request("call", inputs, settings, parts, request)
+        return _with_repeats(asked.reply(OPERATORS[self.operator].outputs)["outputs"])
 
     def vjp(
         self,
@@ -97,11 +97,11 @@ class RemoteSession:
     ) -> tuple[dict[str, np.ndarray], list[dict[str, np.ndarray | None]]]:
         """The outputs of the first call if asked for, and the gradients in each of ``times`` calls; see Session.vjp."""
         request = {"g": g, "wrt": wrt, "times": times, "brief": times > 1, "alone": alone, "outputs": outputs}
-        asked = self._asked("vjp", inputs, settings, parts, request)
+        asked = self._request("vjp", inputs, settings, parts, request)
         found = asked.reply(self._gradients(inputs, wrt))
         known = OPERATORS[self.operator].outputs
         returned = {name: value for name, value in found.get("outputs", {}).items() if name in known}
-        return returned, _whole(found["gradients"])
+        return returned, _with_repeats(found["gradients"])
 
     def recall(
         self,
@@ -114,7 +114,7 @@ class RemoteSession:
         fresh: bool = False,
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray | None]]:
         """A second call on the memory of a first; see Session.recall."""
-        asked = self._asked("recall", inputs, settings, parts, {"then": dict(then), "g": g, "fresh": fresh})
+        asked = self._request("recall", inputs, settings, parts, {"then": dict(then), "g": g, "fresh": fresh})
         found = asked.reply(OPERATORS[self.operator].outputs)
         gradients = found["gradients"]
         return found["outputs"], {name: gradients.get(name) for name in self._gradients(inputs, None) if gradients}
@@ -123,7 +123,7 @@ class RemoteSession:
         self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None
     ) -> np.ndarray:
         """The tangent of y; see Session.jvp."""
-        return self._asked("jvp", inputs, settings, parts, {"tangents": dict(tangents)}).reply()["tangent"]
+        return self._request("jvp", inputs, settings, parts, {"tangents": dict(tangents)}).reply()["tangent"]
 
     def vjp_vjp(
         self,
@@ -136,7 +136,7 @@ class RemoteSession:
     ) -> dict[str, np.ndarray | None]:
         """Second order; see Session.vjp_vjp."""
         request = {"g": g, "cotangents": dict(cotangents)}
-        asked = self._asked("vjp_vjp", inputs, settings, parts, request)
+        asked = self._request("vjp_vjp", inputs, settings, parts, request)
         return asked.reply(OPERATORS[self.operator].second)["gradients"]
 
     def nested(
@@ -153,7 +153,7 @@ class RemoteSession:
         last = other if isinstance(other, np.ndarray) else dict(other)
         request = {"kind": kind, "tangents": dict(tangents), "other": last}
         names = ("y",) if kind == "jvp_jvp" else OPERATORS[self.operator].differentiable
-        return self._asked("nested", inputs, settings, parts, request).reply(names)["results"]
+        return self._request("nested", inputs, settings, parts, request).reply(names)["results"]
 
     def prefetch(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """Send the requests of these calls in one message; see Host.prefetch."""
@@ -163,21 +163,21 @@ class RemoteSession:
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, *, seed: int = 0
     ) -> list[dict[str, np.ndarray]]:
         """The records around the sublayers; see Session.seams."""
-        return self._asked("seams", inputs, settings, None, {"g": g, "seed": seed}).reply(RECORDED)["blocks"]
+        return self._request("seams", inputs, settings, None, {"g": g, "seed": seed}).reply(RECORDED)["blocks"]
 
     def _gradients(self, inputs: Arrays, wrt: Sequence[str] | None) -> Collection[str]:
         """The names of the gradients in a reply."""
         wrt = differentiable(self.operator, inputs) if wrt is None else wrt
         return {*OPERATORS[self.operator].differentiable, *(name for name in wrt if "." in name)}
 
-    def _asked(
+    def _request(
         self,
         do: str,
         inputs: Arrays,
         settings: Mapping[str, Any],
         parts: Parts | None,
         more: Mapping[str, Any],
-    ) -> Asked:
+    ) -> RemoteRequest:
         """The request for a call of the target."""
         conventions = {key: value for key, value in self.conventions.items() if key == "momentum"}
         request = {
@@ -185,22 +185,22 @@ class RemoteSession:
             "inputs": dict(inputs), "settings": dict(settings), "parts": _plain(parts), **more,
         }  # fmt: skip
         x = inputs["x"]
-        return Asked(self.host, request, (self.place, None if x is None else x.dtype.name))
+        return RemoteRequest(self.host, request, (self.place, None if x is None else x.dtype.name))
 
 
 @dataclass(frozen=True)
-class Asked:
+class RemoteRequest:
     """A request about one subject, with the request it builds on, if any."""
 
     host: Host
     request: Mapping[str, Any]
     #: The binding and the dtype.
     subject: Any
-    before: Asked | None = None
+    previous: RemoteRequest | None = None
 
-    def then(self, do: str, **more: Any) -> Asked:
+    def then(self, do: str, **more: Any) -> RemoteRequest:
         """A request about the object that this request made."""
-        return Asked(self.host, {"do": do, **more}, self.subject, self)
+        return RemoteRequest(self.host, {"do": do, **more}, self.subject, self)
 
     def reply(self, names: Collection[str] = (), **numbers: int) -> dict[str, Any]:
         """The reply, with arrays of these names; ``numbers`` are those under which the worker keeps its objects."""
@@ -219,15 +219,15 @@ class Asked:
             raise
 
     def _fingerprint(self) -> bytes:
-        before = self.before._fingerprint() if self.before is not None else b""
-        return hashlib.blake2b(before + encode(self.request), digest_size=16).digest()
+        previous = self.previous._fingerprint() if self.previous is not None else b""
+        return hashlib.blake2b(previous + encode(self.request), digest_size=16).digest()
 
 
 @dataclass(eq=False)
 class RemoteEvaluation:
     """Proxy for an adapters.evaluation.Evaluation in a worker."""
 
-    _asked: Asked
+    _request: RemoteRequest
     _number: int
     _generation: int
     #: The reply, which holds the outputs.
@@ -238,8 +238,8 @@ class RemoteEvaluation:
     _results: Collection[str]
     _inputs: Collection[str]
     differentiable: Collection[str]
-    #: Whether its request was only planned, so that the worker keeps nothing under its number.
-    planned: bool = False
+    #: Whether its request was only collected, so that the worker keeps nothing under its number.
+    pending: bool = False
     recorder: RemoteRecorder | None = None
 
     def outputs(self) -> dict[str, np.ndarray]:
@@ -252,25 +252,25 @@ class RemoteEvaluation:
         """The present values of the inputs."""
         return self.ask("inputs", self._inputs)["inputs"]
 
-    def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> RemotePulled:
+    def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> RemoteGradients:
         """The gradients of sum(y * g); see Evaluation.pull."""
-        host = self._asked.host
+        host = self._request.host
         number = host.number()
         found = self.ask("pull", self.differentiable, {"g": g, "layout": layout, "keep": keep}, pulled=number)
-        return RemotePulled(self, number, found, host.requests, planned=host.prefetched.planning)
+        return RemoteGradients(self, number, found, host.requests, pending=host.prefetched.collecting)
 
     def ask(
         self, do: str, names: Collection[str] = (), more: Mapping[str, Any] | None = None, **numbers: int
     ) -> dict[str, Any]:
         """The reply to a request about this evaluation."""
-        if self._generation != self._asked.host.generation:
+        if self._generation != self._request.host.generation:
             raise TargetLost("was lost meanwhile, and what it had returned with it")
-        return self._asked.then(do, **(more or {})).reply(names, evaluation=self._number, **numbers)
+        return self._request.then(do, **(more or {})).reply(names, evaluation=self._number, **numbers)
 
     @property
     def requests(self) -> int:
         """How many requests the target has had."""
-        return self._asked.host.requests
+        return self._request.host.requests
 
     def fresh(self, since: int) -> bool:
         """Whether the target has had no request since the count was ``since``."""
@@ -278,24 +278,24 @@ class RemoteEvaluation:
 
     def release(self, number: int) -> None:
         """Tell the worker that it need not keep this object any longer."""
-        self._asked.host.release(number)
+        self._request.host.release(number)
 
     def __del__(self) -> None:
-        if not self.planned:
+        if not self.pending:
             self.release(self._number)
 
 
 @dataclass(eq=False)
-class RemotePulled:
-    """Proxy for an adapters.evaluation.Pulled in a worker."""
+class RemoteGradients:
+    """Proxy for an adapters.evaluation.EvaluationGradients in a worker."""
 
     _evaluation: RemoteEvaluation
     _number: int
     #: The reply, which holds the gradients.
     _found: dict[str, Any]
     _fresh: int
-    #: Whether its request was only planned.
-    planned: bool = False
+    #: Whether its request was only collected.
+    pending: bool = False
 
     def gradients(self) -> dict[str, np.ndarray | None]:
         """The present values of the gradients."""
@@ -310,7 +310,7 @@ class RemotePulled:
         return self._evaluation.ask("cotangent", pulled=self._number)["cotangent"]
 
     def __del__(self) -> None:
-        if not self.planned:
+        if not self.pending:
             self._evaluation.release(self._number)
 
 
@@ -349,7 +349,7 @@ class RemoteRecorder:
         return self._read[1]
 
 
-def _whole(results: list[Any]) -> list[Any]:
+def _with_repeats(results: list[Any]) -> list[Any]:
     """All results: each one that was left out, because it has the same bits as the first, becomes the first."""
     return [results[0] if one is None else one for one in results]
 

@@ -20,7 +20,7 @@ from ...spec.errors import (
 from ..binding import Binding, accepts_all
 from ..bridge import Bridge
 from ..fixed import fixed_from_plain
-from ..known import AskedViolation, Failure, KnownViolation, Predicted, without_limits
+from ..known import Failure, KnownViolation, Predicted, RemoteKnownViolation, without_limits
 from ..target import Target
 from ..trait import Trait
 from ..worker.failures import where_of
@@ -149,7 +149,7 @@ def _known(host: Host, place: int, entry: int, said: Mapping[str, Any]) -> Known
         covers = host.aside({**request, "inputs": dict(inputs)})["covers"]
         return covers if isinstance(covers, bool) else covers != 0
 
-    return AskedViolation(**limits, ask=ask if said.get("asks") else None)
+    return RemoteKnownViolation(**limits, ask=ask if said.get("asks") else None)
 
 
 #: The fields of a failure that are sent to a worker beside the call.

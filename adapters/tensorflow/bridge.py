@@ -61,7 +61,7 @@ class TensorFlowBridge(Bridge):
         """The names of the devices here: cpu, and each GPU as /GPU:N."""
         return ("cpu", *(f"/GPU:{index}" for index in range(len(tf.config.list_physical_devices("GPU")))))
 
-    def finish(self, device: str) -> None:
+    def synchronise(self, device: str) -> None:
         if _place(device) != "/CPU:0":
             tf.test.experimental.sync_devices()
 
@@ -180,7 +180,7 @@ class TensorFlowBridge(Bridge):
     def write(self, value: Any, buffer: Any) -> Any:
         return value
 
-    def moved(self, tensor: Any, source: int, destination: int) -> Any:
+    def move_axis(self, tensor: Any, source: int, destination: int) -> Any:
         order = [axis for axis in range(len(tensor.shape)) if axis != source % len(tensor.shape)]
         order.insert(destination % len(tensor.shape), source % len(tensor.shape))
         return tf.transpose(tensor, order)

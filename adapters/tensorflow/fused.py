@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from ...spec.errors import Unsupported
 from ..binding import Binding
-from .moments import SOURCE, moved
+from .moments import SOURCE, move_axis
 
 _NAME = "tf.compat.v1.nn.fused_batch_norm"
 
@@ -34,7 +34,7 @@ def _fused_batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentu
         raise Unsupported(f"{_NAME} takes float16, bfloat16 and float32, not float64")
     channels = x.shape[channel_axis]
     y, new_mean, new_var = tf.compat.v1.nn.fused_batch_norm(
-        moved(x, channel_axis, -1),
+        move_axis(x, channel_axis, -1),
         tf.ones([channels]) if gamma is None else tf.cast(gamma, tf.float32),
         tf.zeros([channels]) if beta is None else tf.cast(beta, tf.float32),
         # With a factor of 1 nothing is averaged, and the kernel refuses a statistic that it would not use.
@@ -44,7 +44,7 @@ def _fused_batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentu
         is_training=training,
         exponential_avg_factor=momentum if training else 1.0,
     )
-    y = moved(y, -1, channel_axis)
+    y = move_axis(y, -1, channel_axis)
     if not training:
         return y, running_mean, running_var
     return y, tf.cast(new_mean, running_mean.dtype), tf.cast(new_var, running_var.dtype)

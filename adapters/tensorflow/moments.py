@@ -36,7 +36,7 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ..
 
 
 def _batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
-    wide = moved(widened(x, gamma, beta, running_mean), channel_axis, -1)
+    wide = move_axis(widened(x, gamma, beta, running_mean), channel_axis, -1)
     if training:
         mean, variance = tf.nn.moments(wide, list(range(len(x.shape) - 1)))
         new_mean = running_mean * (1 - momentum) + mean * momentum
@@ -44,7 +44,7 @@ def _batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, tra
     else:
         mean, variance, new_mean, new_var = running_mean, running_var, running_mean, running_var
     y = tf.nn.batch_normalization(wide, mean, variance, beta, gamma, eps)
-    return tf.cast(moved(y, -1, channel_axis), x.dtype), new_mean, new_var
+    return tf.cast(move_axis(y, -1, channel_axis), x.dtype), new_mean, new_var
 
 
 def widened(x: Any, *parameters: Any) -> Any:
@@ -52,7 +52,7 @@ def widened(x: Any, *parameters: Any) -> Any:
     return next((tf.cast(x, one.dtype) for one in parameters if one is not None), x)
 
 
-def moved(x: Any, start: int, stop: int) -> Any:
+def move_axis(x: Any, start: int, stop: int) -> Any:
     """x with one axis moved."""
     order = list(range(len(x.shape)))
     axis = order.pop(start)

@@ -35,8 +35,8 @@ _BFLOAT16 = DTYPES["bfloat16"]
 #: From this many elements of x on, torch may use all threads of the process. Below, a parallel kernel spends its time
 #: on waking threads: 20 times the work on a busy machine. Above, the parallel paths should be tested, so torch gets at
 #: least two threads if there are two cores; two are enough for a race.
-_PARALLEL = 1 << 16
-_TWO = min(2, os.cpu_count() or 1)
+_PARALLEL_ELEMENTS = 1 << 16
+_THREADS = min(2, os.cpu_count() or 1)
 
 
 class _Guard:
@@ -59,7 +59,7 @@ class _Guard:
         self._warnings.__enter__()
         warnings.simplefilter("ignore")
         torch.set_grad_enabled(self._gradients)
-        torch.set_num_threads(1 if self._size < _PARALLEL else max(self._threads, _TWO))
+        torch.set_num_threads(1 if self._size < _PARALLEL_ELEMENTS else max(self._threads, _THREADS))
 
     def __exit__(self, *error: Any) -> None:
         torch.set_num_threads(self._threads)
@@ -77,7 +77,7 @@ class TorchBridge(Bridge):
     layouts = tuple(name for name in LAYOUTS if name != "negative")
     differentiates = True
     rewrites = True
-    no_memory = (torch.cuda.OutOfMemoryError,)
+    memory_errors = (torch.cuda.OutOfMemoryError,)
 
     def check_device(self, device: str) -> None:
         try:
@@ -98,7 +98,7 @@ class TorchBridge(Bridge):
         if index is not None and index >= count:
             raise DeviceUnavailable(f"device {device!r}: torch finds {count}, the last being cuda:{count - 1}")
 
-    def warm(self) -> None:
+    def import_derivatives(self) -> None:
         # The first cotangent imports sympy, and the first dual number torch._dynamo: two seconds together.
         x = torch.ones(1).requires_grad_()
         torch.autograd.grad(x * 2, x, torch.ones(1))
@@ -150,7 +150,7 @@ class TorchBridge(Bridge):
     def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:
         return _Guard(size, gradients)
 
-    def finish(self, device: str) -> None:
+    def synchronise(self, device: str) -> None:
         if device != "cpu":
             torch.cuda.synchronize(device)
 
@@ -211,7 +211,7 @@ class TorchBridge(Bridge):
     ) -> list[Any | None]:
         return nested(func.jvp, func.vjp, kind, call, inputs, tangents, other)
 
-    def moved(self, tensor: torch.Tensor, source: int, destination: int) -> torch.Tensor:
+    def move_axis(self, tensor: torch.Tensor, source: int, destination: int) -> torch.Tensor:
         moved = tensor.movedim(source, destination)
         return moved.contiguous() if tensor.is_contiguous() else moved
 

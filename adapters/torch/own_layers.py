@@ -12,7 +12,7 @@ from torch.func import functional_call
 from torch.overrides import TorchFunctionMode
 
 from ..binding import Binding
-from ..layers.kit import Kit, Own
+from ..layers.kit import Kit, LayerTensor
 from . import group_norm, layers, rms_norm, rms_norm_transformers
 from .bridge import TorchBridge
 
@@ -30,9 +30,9 @@ class TorchKit(Kit):
     def within(self, layer: nn.Module) -> dict[str, Any]:
         return dict(layer.named_modules())
 
-    def tensors(self, layer: nn.Module) -> dict[str, Own]:
-        found = {name: Own(tuple(one.shape), True) for name, one in layer.named_parameters()}
-        return {**found, **{name: Own(tuple(one.shape), False) for name, one in layer.named_buffers()}}
+    def tensors(self, layer: nn.Module) -> dict[str, LayerTensor]:
+        found = {name: LayerTensor(tuple(one.shape), True) for name, one in layer.named_parameters()}
+        return {**found, **{name: LayerTensor(tuple(one.shape), False) for name, one in layer.named_buffers()}}
 
     def placed(self, layer: nn.Module, device: str) -> nn.Module:
         return copy.deepcopy(layer).to(device)

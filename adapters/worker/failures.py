@@ -27,7 +27,7 @@ _LACKING: Mapping[str, type[Unsupported]] = {
 }
 
 
-def described(error: BaseException) -> dict[str, Any]:
+def error_to_plain(error: BaseException) -> dict[str, Any]:
     """The exception as plain values."""
     if isinstance(error, TargetRaised):
         return {
@@ -48,7 +48,7 @@ def described(error: BaseException) -> dict[str, Any]:
     if isinstance(error, NormspecError):
         return {"kind": type(error).__name__, "message": str(error)}
     if isinstance(error, KeyboardInterrupt):  # no user presses Ctrl-C here: the target raised it
-        return described(TargetRaised(error, "call"))
+        return error_to_plain(TargetRaised(error, "call"))
     if isinstance(error, MemoryError):
         return {"kind": "TargetLost", "message": f"ran out of memory: {one_line(error)}"}
     return {"kind": "TargetLost", "message": f"made its worker fail: {one_line(error)}"}
@@ -58,7 +58,7 @@ def described(error: BaseException) -> dict[str, Any]:
 _MOST = 2000
 
 
-def revived(found: Mapping[str, Any]) -> Exception:
+def error_from_plain(found: Mapping[str, Any]) -> Exception:
     """The exception that a reply describes; TargetLost if normspec did not write the reply."""
     try:
         kind, message = str(found["kind"]), " ".join(str(found["message"]).split())[:_MOST]

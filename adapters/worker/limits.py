@@ -31,7 +31,7 @@ def limit_memory(size: int | None) -> None:
         file.write("1000")
 
 
-def leave_no_core() -> None:
+def disable_core_dumps() -> None:
     """Let a crash write no core file."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource

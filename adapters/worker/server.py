@@ -18,14 +18,14 @@ from ...spec.errors import Unsupported
 from ...spec.parts import Part
 from ..binding import accepts_all
 from ..declared import Declared
-from ..evaluation import Evaluation, Pulled
+from ..evaluation import Evaluation, EvaluationGradients
 from ..known import Failure
 from ..loading import load_operators
 from ..same_bits import same_bits
 from ..targets import resolve
 from .codec import PROTOCOL, Frames, encode
-from .failures import described
-from .limits import die_with_parent, leave_no_core, limit_memory
+from .failures import error_to_plain
+from .limits import die_with_parent, disable_core_dumps, limit_memory
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -42,7 +42,7 @@ class Server:
         self._target: Target | None = None
         self._sessions: dict[Any, Session] = {}
         self._evaluations: dict[int, Evaluation] = {}
-        self._pulled: dict[int, Pulled] = {}
+        self._pulled: dict[int, EvaluationGradients] = {}
         #: The operator and dtype of the last request.
         self._unit: Any = None
 
@@ -71,7 +71,7 @@ class Server:
             try:
                 replies.append({"ok": self.answer(one)})
             except BaseException as error:
-                replies.append({"raised": _told(error)})
+                replies.append({"raised": _checked_error(error)})
                 if _ends_worker(replies[-1]["raised"]):  # a new worker answers the others
                     break
         return {"replies": replies}
@@ -94,7 +94,7 @@ class Server:
         bridge = target.bridge
         if request.get("derivatives"):
             with contextlib.suppress(Exception):  # a call of a derivative will show the error
-                bridge.warm()
+                bridge.import_derivatives()
         return {
             "protocol": PROTOCOL,
             "name": target.name,
@@ -127,44 +127,44 @@ class Server:
         }
 
     def _device(self, request: Request) -> dict[str, Any]:
-        self._held().bridge.check_device(request["device"])
+        self._opened_target().bridge.check_device(request["device"])
         return {}
 
     def _traits(self, request: Request) -> dict[str, Any]:
-        return {"traits": [asdict(trait) for trait in self._held().traits(request["device"])]}
+        return {"traits": [asdict(trait) for trait in self._opened_target().traits(request["device"])]}
 
     def _accepts(self, request: Request) -> dict[str, Any]:
-        binding = self._held().bindings[request["binding"]]
+        binding = self._opened_target().bindings[request["binding"]]
         return {"reason": binding.accepts(tuple(request["shape"]), _settings(request))}
 
     def _known(self, request: Request) -> dict[str, Any]:
-        entry = self._held().bindings[request["binding"]].known_violations[request["entry"]]
+        entry = self._opened_target().bindings[request["binding"]].known_violations[request["entry"]]
         inputs, settings, found = request["inputs"], _settings(request), request.get("failure")
         if found is None:
             return {"covers": entry.shows_in(inputs, settings)}
         covered = entry.covers(Failure(inputs=inputs, settings=settings, **found))
         return {"covers": covered if isinstance(covered, bool) else np.asarray(covered, np.float32)}
 
-    def _held(self) -> Target:
+    def _opened_target(self) -> Target:
         assert self._target is not None, "a target is opened before it is used"
         return self._target
 
     def _session(self, request: Request) -> Session:
-        self._turn_to(request)
+        self._free_if_changed(request)
         key = (request["binding"], request["device"], tuple(sorted(request["conventions"].items())))
         if key not in self._sessions:
-            target = self._held()
+            target = self._opened_target()
             binding = replace(target.bindings[request["binding"]], conventions=request["conventions"])
             self._sessions[key] = target.session(binding, request["device"])
         return self._sessions[key]
 
-    def _turn_to(self, request: Request) -> None:
+    def _free_if_changed(self, request: Request) -> None:
         """Free compiled programs of earlier calls if the operator or the dtype has changed."""
-        target, x = self._held(), request["inputs"]["x"]
+        target, x = self._opened_target(), request["inputs"]["x"]
         unit = target.bindings[request["binding"]].operator, None if x is None else x.dtype
         if unit != self._unit:
             self._unit = unit
-            target.bridge.forget()
+            target.bridge.free_compiled()
 
     # Calls of which nothing is kept ---------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class Server:
         session, inputs, mode, times = self._session(request), request["inputs"], request["mode"], request["times"]
         alone, parts = request.get("alone", False), _parts(request)
         found = session.call(inputs, _settings(request), parts=parts, mode=mode, times=times, alone=alone)
-        return {"outputs": _brief(found) if request.get("brief") else found}
+        return {"outputs": _without_repeats(found) if request.get("brief") else found}
 
     def _vjp(self, request: Request) -> dict[str, Any]:
         session, inputs, wrt, times = self._session(request), request["inputs"], request["wrt"], request["times"]
@@ -181,7 +181,7 @@ class Server:
             inputs, _settings(request), request["g"], parts=parts, wrt=wrt, times=times, alone=alone,
             outputs=request.get("outputs", False),
         )  # fmt: skip
-        return {"outputs": outputs, "gradients": _brief(found) if request.get("brief") else found}
+        return {"outputs": outputs, "gradients": _without_repeats(found) if request.get("brief") else found}
 
     def _jvp(self, request: Request) -> dict[str, Any]:
         session, inputs = self._session(request), request["inputs"]
@@ -261,7 +261,7 @@ class Server:
         return {"cotangent": self._pulled[request["pulled"]].cotangent()}
 
 
-def _brief(results: list[Any]) -> list[Any]:
+def _without_repeats(results: list[Any]) -> list[Any]:
     """The results, with None for each one that has the same bits as the first."""
     return results[:1] + [None if _alike(one, results[0]) else one for one in results[1:]]
 
@@ -310,10 +310,10 @@ def _recorded(evaluation: Evaluation) -> list[dict[str, Any]] | None:
 _PROBE = np.zeros(1)
 
 
-def _told(error: BaseException) -> dict[str, Any]:
+def _checked_error(error: BaseException) -> dict[str, Any]:
     """The exception as plain values. A target that has broken the worker breaks it here."""
     Frames(io.BytesIO(encode(_PROBE)).read).next()
-    return described(error)
+    return error_to_plain(error)
 
 
 def _ends_worker(raised: Mapping[str, Any]) -> bool:
@@ -332,7 +332,7 @@ def serve(read: Callable[[int], bytes], write: Callable[[Any], int]) -> None:
         try:
             frame = encode({"id": request["id"], "ok": server.answer(request)})
         except BaseException as error:  # any exception is reported to the judge
-            frame = encode({"id": request["id"], "raised": _told(error)})
+            frame = encode({"id": request["id"], "raised": _checked_error(error)})
         if os.getpid() != process:  # the target forked, and the child also returned from the call
             os._exit(0)
         left = memoryview(frame)
@@ -343,7 +343,7 @@ def serve(read: Callable[[int], bytes], write: Callable[[Any], int]) -> None:
 def main() -> None:
     """Serve on standard input and output. The target cannot reach them: it gets /dev/null and stderr instead."""
     die_with_parent()
-    leave_no_core()
+    disable_core_dumps()
     requests, replies = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)

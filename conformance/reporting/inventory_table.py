@@ -130,7 +130,7 @@ def _ranges(devices: Sequence[str]) -> str:
 def _print_missing(entry: Entry, console: Console) -> None:
     """Print how to install a missing target. Commands are not wrapped, so that they can be copied whole."""
     name = Text(entry.name.ljust(_NAME), style="bold")
-    if not KNOWN[entry.name].apart:
+    if not KNOWN[entry.name].install_command:
         console.print(name + Text(entry.install, style="dim"), soft_wrap=True)
         return
     console.print(name + Text("in an interpreter of its own:", style="dim"), soft_wrap=True)

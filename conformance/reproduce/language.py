@@ -40,7 +40,7 @@ class Language:
 def language_of(framework: str) -> Language:
     """The language of scripts for a framework: "torch", "keras[jax]". ONNX uses NumPy's tensors."""
     known = KNOWN[full_name(framework)]
-    if known.room == "keras":
+    if known.folder == "keras":
         backend = known.environment["KERAS_BACKEND"]
         return attrs.evolve(_read(backend), backend=backend)
     return _read({"onnx": "numpy"}.get(known.framework, known.framework))

@@ -11,7 +11,7 @@ import pytest
 
 from normspec.adapters.stage import Stage
 from normspec.adapters.traceback_lines import innermost
-from normspec.adapters.worker.failures import described, revived
+from normspec.adapters.worker.failures import error_from_plain, error_to_plain
 from normspec.spec.errors import TargetRaised, Where
 
 CODE = """
@@ -67,14 +67,14 @@ def test_code_without_a_file_has_no_line() -> None:
 def test_it_crosses_the_line_between_worker_and_judge() -> None:
     """As plain values, and equal on the other side."""
     where = Where("mine.py", 3, "raise ValueError")
-    told = json.loads(json.dumps(described(TargetRaised(ValueError("no"), "call", where=where))))
-    back = revived(told)
+    told = json.loads(json.dumps(error_to_plain(TargetRaised(ValueError("no"), "call", where=where))))
+    back = error_from_plain(told)
     assert isinstance(back, TargetRaised) and back.where == where
 
 
 @pytest.mark.parametrize("where", [None, "mine.py:3", ["mine.py"], ["mine.py", "3", ""], 7])
 def test_a_worker_may_tell_none_or_nonsense(where: object) -> None:
     """A worker in another language has no such line; an invalid one counts as none."""
-    told = {**described(TargetRaised(ValueError("no"), "call")), "where": where}
-    back = revived(told)
+    told = {**error_to_plain(TargetRaised(ValueError("no"), "call")), "where": where}
+    back = error_from_plain(told)
     assert isinstance(back, TargetRaised) and back.where is None

@@ -8,12 +8,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from normspec.adapters.beforehand import traits_before
 from normspec.adapters.dtypes import DTYPES
 from normspec.adapters.numpy.bridge import NumpyBridge
 from normspec.adapters.targets import resolve
 from normspec.adapters.trait import Trait
 from normspec.adapters.traits import measured
+from normspec.adapters.traits_before_import import traits_before_import
 
 SMALLEST = {name: ml_dtypes.finfo(dtype).smallest_normal for name, dtype in DTYPES.items()}
 
@@ -131,6 +131,6 @@ def test_a_module_is_read_without_importing_it(monkeypatch, tmp_path):
     (tmp_path / "outside" / "__init__.py").write_text("raise RuntimeError")
     (tmp_path / "outside" / "inside.py").write_text("import numpy")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert traits_before("outside.inside", None) == {"numpy": ()}
-    assert traits_before("outside.nowhere", None) == {}
+    assert traits_before_import("outside.inside", None) == {"numpy": ()}
+    assert traits_before_import("outside.nowhere", None) == {}
     assert "outside" not in sys.modules

@@ -18,7 +18,7 @@ class Composed(Staged):
     computed in the working dtype; only the inputs of parts and the final results are rounded to the dtype of x.
     """
 
-    def cross(self, array: Array, role: str) -> Array:
+    def part_input(self, array: Array, role: str) -> Array:
         """The input of a part: a new array of x's shape and dtype."""
         return self.write(array, self.shape, self.data, role)
 
@@ -40,20 +40,20 @@ class Composed(Staged):
 
     def pulled(self, part: Any, x: Array, g: Array, role: str) -> Array:
         """The cotangent of x for the cotangent g of the part's value."""
-        return self.taken(part.vjp(x, self.cross(g, role)), role)
+        return self.taken(part.vjp(x, self.part_input(g, role)), role)
 
     def pushed(self, part: Any, x: Array, tx: Array, role: str) -> Array:
         """The tangent of the part's value for the tangent tx of x."""
-        return self.taken(part.jvp(x, self.cross(tx, role)), role)
+        return self.taken(part.jvp(x, self.part_input(tx, role)), role)
 
     def pulled_twice(self, part: Any, x: Array, g: Array, a: Array, role: str) -> tuple[Array, Array]:
         """The cotangents of x and of g for the cotangent a of `pulled`."""
-        x_bar, g_bar = part.vjp_vjp(x, self.cross(g, role), self.cross(a, role))
+        x_bar, g_bar = part.vjp_vjp(x, self.part_input(g, role), self.part_input(a, role))
         return self.taken(x_bar, role), self.taken(g_bar, role)
 
     def pushed_twice(self, part: Any, x: Array, tx: Array, sx: Array, role: str) -> Array:
         """The second derivative of the part's value along tx and sx."""
-        return self.taken(part.jvp_jvp(x, self.cross(tx, role), self.cross(sx, role)), role)
+        return self.taken(part.jvp_jvp(x, self.part_input(tx, role), self.part_input(sx, role)), role)
 
     # Forward and reverse mode nested either way: both equal the vjp of the vjp, because the second derivative of <y, g>
     # is symmetric.

@@ -61,7 +61,7 @@ class Highway(Composed):
         """The derivative of the logistic function, t (1 - t)."""
         return self.sigmoid(z) * self.sigmoid(-z)
 
-    def bend(self, z: Array) -> Array:
+    def gate_second_derivative(self, z: Array) -> Array:
         """The second derivative of the logistic function, t (1 - t) (1 - 2 t)."""
         return self.slope(z) * (self.sigmoid(-z) - self.sigmoid(z))
 
@@ -162,7 +162,7 @@ class Highway(Composed):
         g_bar = wide_a * p.c + h * p.t + z * self.gated(p) * slope
         transformed_bar = z * wide_g * slope
         along = h if p.carry_logits is not None else h - wide_a
-        logits_bar = wide_g * (along * slope + z * self.gated(p) * self.bend(p.logits))
+        logits_bar = wide_g * (along * slope + z * self.gated(p) * self.gate_second_derivative(p.logits))
         x_bar = by_transform + by_gate
         if p.carry_logits is None:
             x_bar = x_bar - transformed_bar
@@ -170,7 +170,7 @@ class Highway(Composed):
             by_carry, k = self.pulled_twice(carry, x, self.carry_cotangent(p, wide_g, p.carry_logits), wide_a, "carry")
             carry_slope = self.slope(p.carry_logits)
             g_bar = g_bar + k * p.x * carry_slope
-            carry_bar = wide_g * (wide_a * carry_slope + k * p.x * self.bend(p.carry_logits))
+            carry_bar = wide_g * (wide_a * carry_slope + k * p.x * self.gate_second_derivative(p.carry_logits))
             x_bar = x_bar + by_carry + k * wide_g * carry_slope + self.pulled(carry, x, carry_bar, "carry")
         x_bar = x_bar + self.pulled(transform, x, transformed_bar, "transform")
         x_bar = x_bar + self.pulled(gate, x, logits_bar, "gate")
@@ -194,11 +194,11 @@ class Highway(Composed):
         """
         (tx, sx), (t, s) = directions, along
         found = self.tangent(p, np.zeros_like(tx), *bent)
-        found = found + self.gated(p) * self.bend(p.logits) * t[1] * s[1]
+        found = found + self.gated(p) * self.gate_second_derivative(p.logits) * t[1] * s[1]
         # The factors of the transform gate and of the carry gate move too.
         beside = [t[0], s[0]] if p.carry_logits is not None else [t[0] - tx, s[0] - sx]
         found = found + self.slope(p.logits) * (beside[0] * s[1] + beside[1] * t[1])
         if p.carry_logits is None:
             return found
-        found = found + p.x * self.bend(p.carry_logits) * t[2] * s[2]
+        found = found + p.x * self.gate_second_derivative(p.carry_logits) * t[2] * s[2]
         return found + self.slope(p.carry_logits) * (tx * s[2] + sx * t[2])

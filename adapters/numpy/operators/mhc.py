@@ -43,14 +43,14 @@ class Mhc(Composed):
         """The branches' weights, in the working dtype."""
         return self.softmax(self.read(logits, "logits"))
 
-    def turned(self, w: Array, t: Array) -> Array:
+    def softmax_jvp(self, w: Array, t: Array) -> Array:
         """The Jacobian of softmax, which is symmetric, applied to t: w (t - <w, t>)."""
         return w * (t - np.add.reduce(w * t))
 
-    def turned_twice(self, w: Array, t: Array, s: Array) -> Array:
+    def softmax_second_derivative(self, w: Array, t: Array, s: Array) -> Array:
         """The second derivative of softmax along t and s: w ((t - <w, t>) (s - <w, s>) - their mean under w)."""
         product = (t - np.add.reduce(w * t)) * (s - np.add.reduce(w * s))
-        return self.turned(w, product)
+        return self.softmax_jvp(w, product)
 
     # Forward.
 
@@ -71,7 +71,7 @@ class Mhc(Composed):
 
     def for_fuse(self, outputs: list[Array]) -> list[Array]:
         """The input of fuse: the outputs in order, each in x's dtype."""
-        return [self.cross(output, "fuse") for output in outputs]
+        return [self.part_input(output, "fuse") for output in outputs]
 
     def fused(self, fuse: Any, outputs: list[Array]) -> Array:
         """The value of fuse."""
@@ -93,7 +93,7 @@ class Mhc(Composed):
 
     def logits_gradient(self, w: Array, q: Array) -> Array:
         """w_k (<g, H_k> - sum_j w_j <g, H_j>), q holding the inner products."""
-        return self.turned(w, q)
+        return self.softmax_jvp(w, q)
 
     def branch_cotangents(self, w: Array, g: Array) -> list[Array]:
         """The cotangent of each branch's value: w_k g."""
@@ -101,7 +101,7 @@ class Mhc(Composed):
 
     def fuse_cotangents(self, fuse: Any, outputs: list[Array], g: Array) -> list[Array]:
         """The cotangent of each branch's value through fuse."""
-        return [self.taken(v, "fuse") for v in fuse.vjp(self.for_fuse(outputs), self.cross(g, "fuse"))]
+        return [self.taken(v, "fuse") for v in fuse.vjp(self.for_fuse(outputs), self.part_input(g, "fuse"))]
 
     def through_branches(self, x: Array, branches: Sequence[Any], cotangents: list[Array]) -> list[Array]:
         """The contribution to dx through each branch."""
@@ -172,11 +172,11 @@ class Mhc(Composed):
         t, outputs = self.read(tx, "tx"), self.outputs(x, branches)
         tangents = [self.pushed(branch, x, t, f"branches.{k}") for k, branch in enumerate(branches)]
         if logits is None:
-            moved = fuse.jvp(self.for_fuse(outputs), [self.cross(tangent, "fuse") for tangent in tangents])
+            moved = fuse.jvp(self.for_fuse(outputs), [self.part_input(tangent, "fuse") for tangent in tangents])
             ty = self.add(t, self.taken(moved, "fuse"))
         else:
             w = self.weights(logits)
-            tw = np.zeros_like(w) if tlogits is None else self.turned(w, self.read(tlogits, "tlogits"))
+            tw = np.zeros_like(w) if tlogits is None else self.softmax_jvp(w, self.read(tlogits, "tlogits"))
             ty = self.tangent(t, tangents, outputs, w, tw)
         return self.write(ty, x.shape, x.dtype, "ty")
 
@@ -199,16 +199,16 @@ class Mhc(Composed):
             handed = self.for_fuse(outputs)
             cotangents = self.fuse_cotangents(fuse, outputs, wide_g)
             through, backs = self.branches_twice(x, branches, cotangents, wide_a)
-            given = [self.cross(back, "fuse") for back in backs]
-            bars, fused_bar = fuse.vjp_vjp(handed, self.cross(wide_g, "fuse"), given)
+            given = [self.part_input(back, "fuse") for back in backs]
+            bars, fused_bar = fuse.vjp_vjp(handed, self.part_input(wide_g, "fuse"), given)
             output_bars = [self.taken(bar, "fuse") for bar in bars]
             g_bar = self.add(wide_a, self.taken(fused_bar, "fuse"))
         else:
             w = self.weights(logits)
             through, backs = self.branches_twice(x, branches, self.branch_cotangents(w, wide_g), wide_a)
             q, wide_b = self.inners(wide_g, outputs), np.zeros_like(w) if b is None else self.read(b, "b")
-            logits_bar = self.turned(w, self.weights_cotangent(w, q, wide_b, self.inners(wide_g, backs)))
-            q_bar = self.turned(w, wide_b)
+            logits_bar = self.softmax_jvp(w, self.weights_cotangent(w, q, wide_b, self.inners(wide_g, backs)))
+            q_bar = self.softmax_jvp(w, wide_b)
             output_bars = [bar * wide_g for bar in q_bar]
             g_bar = self.tangent(wide_a, backs, outputs, w, q_bar)
         x_bar = sum(through[1:], through[0]) + sum(self.through_branches(x, branches, output_bars))
@@ -271,7 +271,11 @@ class Mhc(Composed):
         slogits: Array,
     ) -> Array:
         """The second derivative of y, from the outputs' second derivatives and the tangents of outputs and logits."""
-        tw, sw, both = self.turned(w, tlogits), self.turned(w, slogits), self.turned_twice(w, tlogits, slogits)
+        tw, sw, both = (
+            self.softmax_jvp(w, tlogits),
+            self.softmax_jvp(w, slogits),
+            self.softmax_second_derivative(w, tlogits, slogits),
+        )
         found = np.zeros_like(outputs[0])
         for k, output in enumerate(outputs):
             found = found + w[k] * bent[k] + tw[k] * across[k] + sw[k] * along[k] + both[k] * output

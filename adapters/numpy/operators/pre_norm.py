@@ -20,7 +20,7 @@ class PreNorm(Block):
 
     def handed(self, call: Call) -> Array:
         """The sublayer's input: LN(x), rounded to the dtype of x."""
-        return self.cross(self.normed(call.x, call), "sublayer")
+        return self.part_input(self.normed(call.x, call), "sublayer")
 
     def skip(self, x: Array, normed: Array) -> Array:
         """The skip path, to which the sublayer's result is added: x itself."""

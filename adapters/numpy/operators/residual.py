@@ -45,13 +45,13 @@ class Residual(Composed):
         """The activation of the sum."""
         if activation is None:
             return total
-        return self.value(activation, self.cross(total, "activation"), "activation")
+        return self.value(activation, self.part_input(total, "activation"), "activation")
 
     # Backward.
 
     def upstream(self, total: Array, activation: Any, g: Array) -> Array:
         """The cotangent of the sum."""
-        return self.pulled(activation, self.cross(total, "activation"), g, "activation")
+        return self.pulled(activation, self.part_input(total, "activation"), g, "activation")
 
     def branch_gradient(self, x: Array, branch: Any, u: Array) -> Array:
         """The contribution to dx through the branch."""
@@ -106,7 +106,7 @@ class Residual(Composed):
         t = self.read(tx, "tx")
         ty = self.sum_tangent(x, branch, shortcut, t)
         if activation is not None:
-            total = self.cross(self.total(x, branch, shortcut), "activation")
+            total = self.part_input(self.total(x, branch, shortcut), "activation")
             ty = self.pushed(activation, total, ty, "activation")
         return self.write(ty, x.shape, x.dtype, "ty")
 
@@ -118,7 +118,7 @@ class Residual(Composed):
         u, wide_a = self.read(g, "g"), self.read(a, "a")
         total = None
         if activation is not None:
-            total = self.cross(self.total(x, branch, shortcut), "activation")
+            total = self.part_input(self.total(x, branch, shortcut), "activation")
             u = self.upstream(total, activation, u)
         skip, skip_back = np.zeros_like(wide_a), wide_a
         if shortcut is not None:
@@ -140,7 +140,7 @@ class Residual(Composed):
         skip = np.zeros_like(t) if shortcut is None else self.pushed_twice(shortcut, x, t, s, "shortcut")
         bent = self.add_tangent(skip, self.pushed_twice(branch, x, t, s, "branch"))
         if activation is not None:
-            total = self.cross(self.total(x, branch, shortcut), "activation")
+            total = self.part_input(self.total(x, branch, shortcut), "activation")
             t, s = (self.sum_tangent(x, branch, shortcut, one) for one in (t, s))
             bent = self.pushed(activation, total, bent, "activation")
             bent = bent + self.pushed_twice(activation, total, t, s, "activation")

@@ -168,7 +168,7 @@ class SlopeKeptOpen(Highway):
 class DoubleBackwardWithoutBend(Highway):
     """Takes the gate's slope for a constant when the gradient is differentiated."""
 
-    def bend(self, z: Array) -> Array:
+    def gate_second_derivative(self, z: Array) -> Array:
         return np.zeros_like(z)
 
 
@@ -176,8 +176,8 @@ class DoubleBackwardWithoutBend(Highway):
 class DoubleBackwardBendNegated(Highway):
     """Uses 2 t - 1 for 1 - 2 t in the second derivative of the gate."""
 
-    def bend(self, z: Array) -> Array:
-        return -super().bend(z)
+    def gate_second_derivative(self, z: Array) -> Array:
+        return -super().gate_second_derivative(z)
 
 
 @fault("tangent-without-gate", hw="HW-G8", kind="tangent")

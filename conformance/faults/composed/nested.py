@@ -70,5 +70,5 @@ class ForwardOverForwardNoCrossTerms(Highway):
 class ForwardOverForwardWeightsDetached(Mhc):
     """Takes the Jacobian of the softmax for a constant when the tangent of y moves."""
 
-    def turned_twice(self, w: Array, t: Array, s: Array) -> Array:
+    def softmax_second_derivative(self, w: Array, t: Array, s: Array) -> Array:
         return np.zeros_like(w)

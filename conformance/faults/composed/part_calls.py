@@ -121,7 +121,7 @@ class BranchHandedShortcut(Residual):
 
     def total(self, x: Array, branch: Any, shortcut: Any) -> Array:
         skip = self.skip(x, shortcut)
-        return self.add(skip, self.branch_value(x if shortcut is None else self.cross(skip, "shortcut"), branch))
+        return self.add(skip, self.branch_value(x if shortcut is None else self.part_input(skip, "shortcut"), branch))
 
 
 @fault("sublayer-handed-x", pr="CM-C2")
@@ -129,7 +129,7 @@ class SublayerHandedX(PreNorm):
     """Hands the sublayer x where it should hand it LN(x)."""
 
     def handed(self, call: Call) -> Array:
-        return self.cross(self.read(call.x, "x"), "sublayer")
+        return self.part_input(self.read(call.x, "x"), "sublayer")
 
 
 @fault("sublayer-handed-normalised", po="CM-C2")
@@ -139,7 +139,7 @@ class SublayerHandedNormalised(PostNorm):
     def total(self, x: Array, sublayer: Any) -> Array:
         wide = self.read(x, "x")
         centred = wide - np.mean(wide, axis=-1, keepdims=True)
-        return self.add(wide, self.value(sublayer, self.cross(centred, "sublayer"), "sublayer"))
+        return self.add(wide, self.value(sublayer, self.part_input(centred, "sublayer"), "sublayer"))
 
 
 @fault("gate-handed-transformed", hw="CM-C2")
@@ -148,7 +148,7 @@ class GateHandedTransformed(Highway):
 
     def paths(self, x: Array, transform: Any, gate: Any, carry: Any) -> Paths:
         p = super().paths(x, transform, lambda _: np.zeros_like(x), carry)
-        logits = self.value(gate, self.cross(p.transformed, "transform"), "gate")
+        logits = self.value(gate, self.part_input(p.transformed, "transform"), "gate")
         t = self.transform_gate(logits)
         c = self.coupled_carry(logits, t) if p.carry_logits is None else p.c
         return Paths(p.x, p.transformed, logits, p.carry_logits, t, c)
@@ -161,7 +161,7 @@ class BranchesCascaded(Mhc):
     def outputs(self, x: Array, branches: Sequence[Any]) -> list[Array]:
         found: list[Array] = []
         for k, branch in enumerate(branches):
-            found.append(self.value(branch, x if k == 0 else self.cross(found[-1], "branches"), f"branches.{k}"))
+            found.append(self.value(branch, x if k == 0 else self.part_input(found[-1], "branches"), f"branches.{k}"))
         return found
 
 

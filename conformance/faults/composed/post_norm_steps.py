@@ -36,7 +36,7 @@ class PreNormInstead(PostNorm):
     """Normalises what the sublayer is handed, as pre_norm does."""
 
     def value_of(self, call: Call) -> Array:
-        normed = self.cross(self.normed(call.x, call), "sublayer")
+        normed = self.part_input(self.normed(call.x, call), "sublayer")
         return self.read(call.x, "x") + self.value(call.sublayer, normed, "sublayer")
 
 

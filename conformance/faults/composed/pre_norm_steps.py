@@ -29,7 +29,7 @@ class PostNormInstead(Recalled):
 
     def handed(self, call: Call) -> Array:
         super().handed(call)
-        return self.cross(self.read(call.x, "x"), "sublayer")
+        return self.part_input(self.read(call.x, "x"), "sublayer")
 
     def add(self, skip: Array, through: Array) -> Array:
         return self.normed(skip + through, self.given)
@@ -41,7 +41,7 @@ class NormOfTheResult(Recalled):
 
     def handed(self, call: Call) -> Array:
         super().handed(call)
-        return self.cross(self.read(call.x, "x"), "sublayer")
+        return self.part_input(self.read(call.x, "x"), "sublayer")
 
     def add(self, skip: Array, through: Array) -> Array:
         return skip + self.normed(through, self.given)
@@ -52,7 +52,7 @@ class SkipWithinSublayer(PreNorm):
     """Adds x to what the sublayer is handed, F(LN(x) + x), and not to what it returns."""
 
     def handed(self, call: Call) -> Array:
-        return self.cross(self.normed(call.x, call) + self.read(call.x, "x"), "sublayer")
+        return self.part_input(self.normed(call.x, call) + self.read(call.x, "x"), "sublayer")
 
     def add(self, skip: Array, through: Array) -> Array:
         return through
@@ -130,7 +130,7 @@ class SublayerAtX(PreNorm):
 
     def handed(self, call: Call) -> Array:
         if self.stage == "vjp":
-            return self.cross(self.read(call.x, "x"), "sublayer")
+            return self.part_input(self.read(call.x, "x"), "sublayer")
         return super().handed(call)
 
 

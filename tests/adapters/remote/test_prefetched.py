@@ -224,12 +224,12 @@ def test_a_plan_ends_where_something_unexpected_is_raised():
     prefetched = Prefetched()
 
     def request():
-        return prefetched.planned({"do": "call"})
+        return prefetched.collect({"do": "call"})
 
     uses = (dict, len, bool, iter, lambda found: found["y"], lambda found: found.items(), lambda found: "y" in found)
     for use in uses:
-        assert len(prefetched.plan([request, partial(lambda use: use(request()), use), request])) == 3
-    assert len(prefetched.plan([request, lambda: 1 / 0, request])) == 1
+        assert len(prefetched.requests_of([request, partial(lambda use: use(request()), use), request])) == 3
+    assert len(prefetched.requests_of([request, lambda: 1 / 0, request])) == 1
 
 
 def test_there_is_something_to_do_while_a_worker_imports(function):

@@ -149,7 +149,7 @@ def test_a_worker_turns_from_one_unit_to_the_next(monkeypatch, inputs):
     server = Server()
     server.answer({"do": "open", "target": "numpy"})
     forgotten = []
-    monkeypatch.setattr(type(server._held().bridge), "forget", lambda self: forgotten.append(1))
+    monkeypatch.setattr(type(server._opened_target().bridge), "free_compiled", lambda self: forgotten.append(1))
     narrow = {name: value.astype(np.float32) for name, value in inputs.items()}
     for arrays, turns in ((inputs, 1), (inputs, 1), (narrow, 2), (inputs, 3)):
         request = {"inputs": arrays, "settings": LAYER_NORM, "conventions": {}, "mode": "training", "times": 1}

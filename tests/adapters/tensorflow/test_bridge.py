@@ -96,7 +96,7 @@ def test_the_cpu_in_tensorflows_own_terms(device):
     """The CPU goes by each of the names that TensorFlow has for it."""
     BRIDGE.check_device(device)
     assert BRIDGE.tensor(np.zeros(2), "contiguous", device).device.endswith("CPU:0")
-    BRIDGE.finish(device)
+    BRIDGE.synchronise(device)
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:0", "tpu", "gpu0", "/GPU:x", "", "cpu:"])

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from normspec.adapters.worker.failures import described, revived
+from normspec.adapters.worker.failures import error_from_plain, error_to_plain
 from normspec.spec import errors
 from normspec.spec.errors import (
     BadOutput,
@@ -21,7 +21,7 @@ from normspec.spec.errors import (
 
 def carried(error):
     """The exception that arrives."""
-    return revived(json.loads(json.dumps(described(error))))
+    return error_from_plain(json.loads(json.dumps(error_to_plain(error))))
 
 
 def test_what_the_target_raised():
@@ -126,10 +126,10 @@ def test_what_the_worker_itself_runs_into():
 )
 def test_forged_failures(forged):
     """A failure that is not one of ours is a loss, and no other exception."""
-    assert type(revived(forged)) is TargetLost
+    assert type(error_from_plain(forged)) is TargetLost
 
 
 def test_a_message_is_one_line_of_some_length():
     """A target cannot fill the report."""
-    found = revived({"kind": "Unsupported", "message": "a\nb\r\x0b c" * 10_000})
+    found = error_from_plain({"kind": "Unsupported", "message": "a\nb\r\x0b c" * 10_000})
     assert "\n" not in str(found) and "\r" not in str(found) and len(str(found)) <= 2000

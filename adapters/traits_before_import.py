@@ -17,7 +17,7 @@ from .traits import measured
 _AT_ANY_TIME = ("numpy", "torch")
 
 
-def traits_before(place: str, framework: str | None) -> dict[str, tuple[Trait, ...]]:
+def traits_before_import(place: str, framework: str | None) -> dict[str, tuple[Trait, ...]]:
     """
     The traits on the CPU of each framework that a file, or a module of dotted name, is plainly written for.
 

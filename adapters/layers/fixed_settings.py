@@ -11,10 +11,11 @@ import numpy as np
 
 from ...spec.errors import NormspecError, WrongSignature, one_line
 from ...spec.operators import OPERATORS, Groups
-from .called import Layers, Made
+from ..fixed import parameter_choices
+from .canonical_calls import Layers, MadeLayer
 from .constructor import attribute
 from .numbers import eps_of, momentum_of
-from .trial import easy, given_of, numbers_of, possible, rank_of, shape_of, size_of, tried
+from .trial import given_of, numbers_of, ordinary_values, rank_of, shape_of, size_of, trial_results
 
 #: How many dimensions x may have in a case.
 _RANKS = (1, 2, 3, 4, 5)
@@ -26,7 +27,7 @@ _LARGEST = 1 << 18
 _SHAPES = ("normalized_shape", "norm_shape", "shape")
 
 
-def studied(layers: Layers) -> Made:
+def find_fixed_settings(layers: Layers) -> MadeLayer:
     """Find out what no layer can vary, and return a first layer. Raises WrongSignature if none can be called."""
     record = OPERATORS[layers.operator]
     layers.fixed = layers.declared.settings()
@@ -59,11 +60,11 @@ def _fix(layers: Layers, **found: Any) -> None:
     layers.fixed = replace(layers.fixed, **found)
 
 
-def _made(layers: Layers) -> Made:
+def _made(layers: Layers) -> MadeLayer:
     return layers.made(size_of(layers), given_of(layers), **numbers_of(layers))
 
 
-def _first(layers: Layers) -> Made:
+def _first(layers: Layers) -> MadeLayer:
     """A first layer; a size of one axis is passed as a number, or as a tuple if a number fails."""
     failed: Exception | None = None
     for tuples in (False, True) if layers.takes("size") else (False,):
@@ -83,9 +84,9 @@ def _first(layers: Layers) -> Made:
     )
 
 
-def _choices(layers: Layers, first: Made) -> tuple[tuple[str, ...], ...]:
+def _choices(layers: Layers, first: MadeLayer) -> tuple[tuple[str, ...], ...]:
     """The combinations of gamma and beta that layers can have; empty if all are possible."""
-    every = possible(layers.operator)
+    every = parameter_choices(layers.operator)
 
     def has(given: tuple[str, ...]) -> bool:
         try:
@@ -100,13 +101,13 @@ def _choices(layers: Layers, first: Made) -> tuple[tuple[str, ...], ...]:
 # Extents and channels -----------------------------------------------------------------------------------------------
 
 
-def _extents(layers: Layers, first: Made) -> dict[str, Any]:
+def _extents(layers: Layers, first: MadeLayer) -> dict[str, Any]:
     """The normalised extents, if they are fixed, and how many axes they have."""
     if layers.fixed.shape:
         return {}
     if layers.takes("size"):
         return {} if layers.fixed.axes is None and _takes_two_axes(layers) else {"axes": layers.fixed.axes or 1}
-    shape: tuple[int, ...] = first.extent(first.given[0]) if first.given else _said_shape(layers, first)
+    shape: tuple[int, ...] = first.extent(first.given[0]) if first.given else _attribute_shape(layers, first)
     if math.prod(shape) > _LARGEST:
         raise WrongSignature(
             f"{layers.label} normalises {math.prod(shape):,} values at once, and {_LARGEST:,} can be judged exactly:"
@@ -115,7 +116,7 @@ def _extents(layers: Layers, first: Made) -> dict[str, Any]:
     return {"shape": shape, "axes": len(shape) if shape else layers.fixed.axes or 1}
 
 
-def _said_shape(layers: Layers, first: Made) -> tuple[int, ...]:
+def _attribute_shape(layers: Layers, first: MadeLayer) -> tuple[int, ...]:
     size = attribute(list(layers.kit.within(first.layer).values()), "size")
     if isinstance(size, int):
         return (size,)
@@ -129,25 +130,25 @@ def _takes_two_axes(layers: Layers) -> bool:
         return False
     shape = (4, 2, 3)
     try:
-        return tried(layers, np.ones(shape), size=shape[1:])[0].shape == shape
+        return trial_results(layers, np.ones(shape), size=shape[1:])[0].shape == shape
     except Exception:
         return False
 
 
-def _channel_axis(layers: Layers, first: Made) -> int:
+def _channel_axis(layers: Layers, first: MadeLayer) -> int:
     if layers.fixed.channel_axis is not None:
         return layers.fixed.channel_axis
     own = layers.kit.axis_of(first.layer)
     return {"channels-first": 1, "channels-last": -1}.get(layers.declared.layout, own)
 
 
-def _channels(layers: Layers, first: Made) -> dict[str, Any]:
+def _channels(layers: Layers, first: MadeLayer) -> dict[str, Any]:
     """The number of channels and the number of groups, if they are fixed."""
     found: dict[str, Any] = {}
     within = list(layers.kit.within(first.layer).values())
     if not layers.takes("size") and layers.fixed.channels is None:
         roles = [name for name in OPERATORS[layers.operator].parameters if name in first.roles]
-        size = math.prod(first.own[first.roles[roles[0]]].shape) if roles else attribute(within, "size")
+        size = math.prod(first.tensors[first.roles[roles[0]]].shape) if roles else attribute(within, "size")
         found["channels"] = size if isinstance(size, int) else None
     settings = OPERATORS[layers.operator].settings
     if "groups" in settings and not layers.takes("groups") and layers.fixed.groups is None:
@@ -197,7 +198,7 @@ def _ranks(layers: Layers) -> tuple[int, ...]:
     for rank in candidates:
         shape = shape_of(layers, rank)
         try:
-            y = tried(layers, easy(shape))[0]
+            y = trial_results(layers, ordinary_values(shape))[0]
         except Exception as error:
             failed = failed or error
             continue
@@ -212,13 +213,13 @@ def _ranks(layers: Layers) -> tuple[int, ...]:
     return () if found == candidates and not layers.channels_first else tuple(found)
 
 
-def _is_frozen(layers: Layers, first: Made) -> bool:
+def _is_frozen(layers: Layers, first: MadeLayer) -> bool:
     """Whether a layer trains nothing, and computes the same in training as in inference."""
-    if not first.given or any(first.own[first.roles[name]].trained for name in first.given):
+    if not first.given or any(first.tensors[first.roles[name]].trained for name in first.given):
         return False
-    x = easy(shape_of(layers, rank_of(layers)))
+    x = ordinary_values(shape_of(layers, rank_of(layers)))
     try:
-        training, inference = (tried(layers, x, training=mode) for mode in (True, False))
+        training, inference = (trial_results(layers, x, training=mode) for mode in (True, False))
     except Exception:
         return False
     return all(np.array_equal(one, other) for one, other in zip(training, inference))

@@ -16,18 +16,18 @@ from ...spec.operators import OPERATORS, Groups
 from ..declared import Declared
 from ..fixed import Fixed
 from .constructor import Constructor
-from .kit import Kit, Own
+from .kit import Kit, LayerTensor
 from .names import parameters_of
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeLayer:
     """A layer, with the roles of its tensors."""
 
     layer: Any
     #: For each parameter of the operator, the name of the layer's tensor.
     roles: Mapping[str, str]
-    own: Mapping[str, Own]
+    tensors: Mapping[str, LayerTensor]
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ class Made:
 
     def extent(self, role: str) -> tuple[int, ...]:
         """The shape of the tensor of a role, without leading and trailing axes of size one."""
-        shape = self.own[self.roles[role]].shape
+        shape = self.tensors[self.roles[role]].shape
         while len(shape) > 1 and shape[0] == 1:
             shape = shape[1:]
         while len(shape) > 1 and shape[-1] == 1:
@@ -62,7 +62,7 @@ class Layers:
     tuples: bool = False
     #: Whether the layer takes x with batch axes, although the framework's own layers take one sample.
     whole: bool = False
-    _kept: dict[Any, Made] = field(default_factory=dict)
+    _kept: dict[Any, MadeLayer] = field(default_factory=dict)
 
     def takes(self, key: str) -> bool:
         """Whether a layer can be made with another value of this setting, a key of names.ARGUMENTS."""
@@ -83,7 +83,7 @@ class Layers:
         rank: int = 2,
         dtype: str = "float32",
         **settings: Any,
-    ) -> Made:
+    ) -> MadeLayer:
         """
         The layer for this size and x of this rank and dtype; ``given`` says which of gamma and beta it has.
 
@@ -102,7 +102,7 @@ class Layers:
             own = self.kit.tensors(layer)
             trained = [name for name, one in own.items() if one.trained]
             roles = parameters_of(own, trained, self.operator, self.declared.parameters, self.label)
-            self._kept[key] = Made(self.kit.placed(layer, device), roles, own)
+            self._kept[key] = MadeLayer(self.kit.placed(layer, device), roles, own)
         return self._kept[key]
 
     def _new(
@@ -143,7 +143,7 @@ class Layers:
         )
         lent = {made.roles[role]: self._lent(made, role, value) for role, value in values.items() if value is not None}
         lifted = self._in_its_rank(x)
-        handed = self.kit.bridge.moved(lifted, -1, 1) if self.channels_first else lifted
+        handed = self.kit.bridge.move_axis(lifted, -1, 1) if self.channels_first else lifted
         layer = self.kit.ready(made.layer, x, lent)
         y, after = self.kit.run(
             layer, lent, handed, training=training, sample=self._sample(len(handed.shape), settings)
@@ -171,11 +171,11 @@ class Layers:
             return shape[len(shape) - len(settings["axes"]) :]
         return (shape[settings["channel_axis"]],)
 
-    def _lent(self, made: Made, role: str, value: Any) -> Any:
+    def _lent(self, made: MadeLayer, role: str, value: Any) -> Any:
         """The value in the shape of the layer's tensor. Raises CannotVary if there is none, or it has another size."""
         if role not in made.roles:
             raise CannotVary(f"it has no {role}")
-        shape = made.own[made.roles[role]].shape
+        shape = made.tensors[made.roles[role]].shape
         if math.prod(shape) != math.prod(value.shape):
             raise CannotVary("a layer's parameters are of the size that it was made for")
         return value if tuple(value.shape) == shape else self.kit.reshaped(value, shape)
@@ -189,7 +189,7 @@ class Layers:
         """y in the layout of the caller's x; a value that is no tensor of x's shape is returned unchanged."""
         lifted = self._lifted(shape)
         if self.channels_first and len(getattr(y, "shape", ())) == len(lifted):
-            y = self.kit.bridge.moved(y, 1, -1)
+            y = self.kit.bridge.move_axis(y, 1, -1)
         return self.kit.reshaped(y, shape) if lifted != shape and tuple(getattr(y, "shape", ())) == lifted else y
 
     def _lifted(self, shape: tuple[int, ...]) -> tuple[int, ...]:
