@@ -265,7 +265,7 @@ class Session(Caller):
             raise Unsupported(
                 f"{binding.name} has no second-order derivative: none named {derivative_name(binding, 'vjp_vjp')}"
             )
-        names, results = OPERATORS[binding.operator].differentiable, OPERATORS[binding.operator].second
+        names, results = OPERATORS[binding.operator].differentiable, OPERATORS[binding.operator].second_order_results
         arguments, tensors = self.arguments(settings, parts), self.tensors(inputs, tracked=() if own else names)
         cotangent = self.tensor(g, tracked=own is None)
         # A hand-written derivative gets every cotangent, zeros included; autograd gets only the given ones.

@@ -16,7 +16,7 @@ __tracebackhide__ = True
 FORMATS = ("float16", "bfloat16", "float32", "float64")
 
 
-def floats(name: str, value, shape: tuple[int, ...] | None = None) -> np.ndarray:
+def checked_floats(name: str, value, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """Return an array's values as float64, exactly.
 
     Raises ValueError if the dtype is none of FORMATS or the shape is not `shape`.

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from ..spec.layout import Layout
 from . import rows
-from .arguments import channel_from_front, floats, nonnegative
+from .arguments import channel_from_front, checked_floats, nonnegative
 from .double_double import DD
 from .normalisation import Normalisation
 from .rounding import rounded
@@ -120,7 +120,7 @@ def _normalised(
     x: ArrayLike, gamma: ArrayLike | None, beta: ArrayLike | None, running_mean: ArrayLike, running_var: ArrayLike,
     eps: float, training: bool, channel_axis: int,
 ) -> Normalisation:  # fmt: skip
-    x = floats("x", x)
+    x = checked_floats("x", x)
     found = Normalisation(Layout.channels(x.shape, channel_from_front(x, channel_axis)), x, gamma, beta)
     mean, variance = found.statistic("running_mean", running_mean), found.statistic("running_var", running_var)
     eps = nonnegative("eps", eps)

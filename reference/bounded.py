@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 
 @attrs.frozen
-class Steps:
+class Rounding:
     """The arithmetic in which each step is rounded."""
 
     #: Unit roundoff, underflow error, and the largest finite value.
@@ -46,18 +46,18 @@ class Steps:
 class Tape:
     """The numbers computed so far, in order."""
 
-    #: The kind of exact values: `Plain` or `Precise`.
+    #: The kind of exact values: `Float64Numbers` or `ScaledNumbers`.
     field: Field
     #: The arithmetic of the operator's own steps, and that of tensors: everything that a part receives, computes
     #: or returns.
-    operator: Steps
-    data: Steps
+    operator: Rounding
+    data: Rounding
     #: The arithmetic of the steps being taken now.
-    now: Steps = attrs.field(init=False)
+    rounding: Rounding = attrs.field(init=False)
     numbers: list[Number] = attrs.field(factory=list)
 
     def __attrs_post_init__(self) -> None:
-        self.now = self.operator
+        self.rounding = self.operator
 
     @contextmanager
     def trial(self) -> Iterator[None]:
@@ -111,7 +111,7 @@ class Number:
         )
         self.parents = parents
         #: The arithmetic in which it was made, and in which gradients pass through it.
-        self.rounding = tape.now
+        self.rounding = tape.rounding
         #: The number of terms that a sound algorithm may add up in its gradient beyond those of this tape.
         self.extra_terms = 0
         #: Whether it is a tensor in the data's format already, so that storing it changes nothing.
@@ -124,9 +124,9 @@ class Number:
         return self.magnitude.shape
 
     @property
-    def near(self) -> Array:
+    def as_float64(self) -> Array:
         """The exact values, rounded to float64."""
-        return self.tape.field.near(self.value)
+        return self.tape.field.as_float64(self.value)
 
     def __neg__(self) -> Number:
         """Exact."""
@@ -142,19 +142,19 @@ class Number:
 
     def _sum(self, other: Number, value: Exact, pull: Pull) -> Number:
         magnitude = self.magnitude + other.magnitude
-        error = self.error + other.error + self.tape.now.u * magnitude + 3 * self.tape.now.flush
+        error = self.error + other.error + self.tape.rounding.u * magnitude + 3 * self.tape.rounding.flush
         parents = ((self, lambda g: reduced(g, self.shape)), (other, pull))
         return Number(self.tape, value, magnitude, error, self.product_bound + other.product_bound, parents)
 
     def __mul__(self, other: Number) -> Number:
         """Two roundings: one of the product, and one more addition if the product is distributed over a sum."""
-        now = self.tape.now
+        rounding = self.tape.rounding
         magnitude, product_bound = self.magnitude * other.magnitude, self.product_bound * other.product_bound
         error = (
             self.magnitude * other.error
             + other.magnitude * self.error
-            + 2 * now.u * magnitude
-            + now.eta * product_bound
+            + 2 * rounding.u * magnitude
+            + rounding.eta * product_bound
         )
         parents = (
             (self, lambda g: reduced(g * other, self.shape)),
@@ -162,24 +162,26 @@ class Number:
         )
         return Number(self.tape, self.value * other.value, magnitude, error, product_bound, parents)
 
-    def over(self, n: float) -> Number:
+    def divided_by(self, n: float) -> Number:
         """Division by a constant: one rounding, and one more of 1/n if that is formed first."""
-        now = self.tape.now
+        rounding = self.tape.rounding
         magnitude = self.magnitude / n
-        error = self.error / n + 2 * now.u * magnitude + 2 * now.eta * self.product_bound
-        value = self.tape.field.over(self.value, n)
-        return Number(self.tape, value, magnitude, error, self.product_bound, ((self, lambda g: g.over(n)),))
+        error = self.error / n + 2 * rounding.u * magnitude + 2 * rounding.eta * self.product_bound
+        value = self.tape.field.divided_by(self.value, n)
+        return Number(self.tape, value, magnitude, error, self.product_bound, ((self, lambda g: g.divided_by(n)),))
 
-    def doubled(self, factor: float) -> Number:
+    def times_power_of_two(self, factor: float) -> Number:
         """The product with a power of two: exact, apart from underflow."""
         magnitude, product_bound = self.magnitude * abs(factor), self.product_bound * max(1.0, abs(factor))
-        error = self.error * abs(factor) + self.tape.now.eta * (abs(factor) < 1)
+        error = self.error * abs(factor) + self.tape.rounding.eta * (abs(factor) < 1)
         value = self.value * self.tape.field.of(factor)
-        return Number(self.tape, value, magnitude, error, product_bound, ((self, lambda g: g.doubled(factor)),))
+        return Number(
+            self.tape, value, magnitude, error, product_bound, ((self, lambda g: g.times_power_of_two(factor)),)
+        )
 
     def in_sum(self, others: int) -> Number:
         """The same value after a sum with `others` other terms that came first: `others` roundings of it."""
-        error = self.error + others * (self.tape.now.u * self.magnitude + 2 * self.tape.now.flush)
+        error = self.error + others * (self.tape.rounding.u * self.magnitude + 2 * self.tape.rounding.flush)
         parents = ((self, lambda g: g.out_of_sum(others)),)
         return Number(self.tape, self.value, self.magnitude, error, self.product_bound, parents)
 
@@ -192,27 +194,31 @@ class Number:
         """The sum over axes, kept with length 1: s = n - 1 roundings of the whole, in any order (A1)."""
         count = np.prod([self.shape[axis] for axis in axes], dtype=int)
         magnitude = self.magnitude.sum(axis=axes, keepdims=True)
-        now = self.tape.now
-        error = self.error.sum(axis=axes, keepdims=True) + max(count - 1, 0) * (now.u * magnitude + 3 * now.flush)
+        rounding = self.tape.rounding
+        error = self.error.sum(axis=axes, keepdims=True) + max(count - 1, 0) * (
+            rounding.u * magnitude + 3 * rounding.flush
+        )
         product_bound = self.product_bound.sum(axis=axes, keepdims=True)
         value, shape = self.tape.field.total(self.value, axes), self.shape
         return Number(self.tape, value, magnitude, error, product_bound, ((self, lambda g: g.expanded(shape)),))
 
     def mean(self) -> Number:
         """The mean over the last axis."""
-        return self.total(-1 + len(self.shape)).over(self.shape[-1])
+        return self.total(-1 + len(self.shape)).divided_by(self.shape[-1])
 
     def __matmul__(self, other: Number) -> Number:
         """The product of two matrices: one rounding for the products, s for the sums."""
-        now = self.tape.now
+        rounding = self.tape.rounding
         magnitude, product_bound = self.magnitude @ other.magnitude, self.product_bound @ other.product_bound
         error = self.magnitude @ other.error + self.error @ other.magnitude
-        error = error + (self.shape[1] + 1) * (now.u * magnitude + 3 * now.flush) + now.eta * product_bound
+        error = (
+            error + (self.shape[1] + 1) * (rounding.u * magnitude + 3 * rounding.flush) + rounding.eta * product_bound
+        )
         value = self.tape.field.matmul(self.value, other.value)
         parents = ((self, lambda g: g @ other.transposed()), (other, lambda g: self.transposed() @ g))
         return Number(self.tape, value, magnitude, error, product_bound, parents)
 
-    def moved(self, move: Move, back: Callable[[Number], Number], fill: float = 0.0) -> Number:
+    def rearranged(self, move: Move, back: Callable[[Number], Number], fill: float = 0.0) -> Number:
         """Elements moved to other places, with `fill` in empty ones; `back` is the transposed map."""
         value = self.tape.field.move(self.value, move)
         magnitude, error = move(self.magnitude, fill), move(self.error, 0.0)
@@ -220,36 +226,36 @@ class Number:
 
     def transposed(self) -> Number:
         """A matrix with its axes exchanged."""
-        return self.moved(lambda z, _: z.T, lambda g: g.transposed())
+        return self.rearranged(lambda z, _: z.T, lambda g: g.transposed())
 
     def reshaped(self, shape: tuple[int, ...]) -> Number:
         """The same elements in another shape."""
         before = self.shape
-        return self.moved(lambda z, _: z.reshape(shape), lambda g: g.reshaped(before))
+        return self.rearranged(lambda z, _: z.reshape(shape), lambda g: g.reshaped(before))
 
     def expanded(self, shape: tuple[int, ...]) -> Number:
         """The values repeated along axes of length 1, and along new axes in front."""
         before = self.shape
         if before == shape:
             return self
-        return self.moved(lambda z, _: np.broadcast_to(z, shape), lambda g: reduced(g, before))
+        return self.rearranged(lambda z, _: np.broadcast_to(z, shape), lambda g: reduced(g, before))
 
     def shifted(self, offset: int, axis: int) -> Number:
         """result[t] = self[t + offset] along an axis, zero beyond its ends."""
-        return self.moved(lambda z, fill: shift(z, fill, offset, axis), lambda g: g.shifted(-offset, axis))
+        return self.rearranged(lambda z, fill: shift(z, fill, offset, axis), lambda g: g.shifted(-offset, axis))
 
-    def picked(self, k: int) -> Number:
+    def element(self, k: int) -> Number:
         """Element k along the first axis, which is dropped."""
         count = self.shape[0]
-        return self.moved(lambda z, _: z[k], lambda g: g.placed(k, count))
+        return self.rearranged(lambda z, _: z[k], lambda g: g.as_element(k, count))
 
-    def placed(self, k: int, count: int) -> Number:
+    def as_element(self, k: int, count: int) -> Number:
         """The values as element k along a new first axis of length `count`; the other elements are zero."""
-        return self.moved(lambda z, fill: place(z, fill, k, count), lambda g: g.picked(k))
+        return self.rearranged(lambda z, fill: place(z, fill, k, count), lambda g: g.element(k))
 
     def materialised(self) -> Number:
         """The same value, now one that every algorithm forms: its magnitude shrinks to |value| + error."""
-        return self._stored(0.0, 0.0, self.tape.now.largest, lambda g: g)
+        return self._stored(0.0, 0.0, self.tape.rounding.largest, lambda g: g)
 
     def cast_to_data(self) -> Number:
         """The same value as a tensor in the data's format; its gradient is cast too."""
@@ -262,7 +268,7 @@ class Number:
         return result
 
     def _stored(self, u: float, eta: float, largest: float, pull: Pull) -> Number:
-        size = np.abs(self.near)
+        size = np.abs(self.as_float64)
         error = self.error + u * (size + self.error) + eta
         # An algorithm that forms the product of large factors first may overflow before the end.
         error = np.where((self.product_bound < self.rounding.largest / 4) & (size + error < largest), error, np.inf)

@@ -25,19 +25,19 @@ def gradients(outputs: Sequence[tuple[Number, Number]], inputs: Sequence[Number]
     for output, seed in outputs:
         arriving.setdefault(output.index, []).append(seed)
     found: dict[int, Number] = {}
-    before = tape.now
+    before = tape.rounding
     for number in reversed(tape.numbers[: last + 1]):
         terms = arriving.pop(number.index, None)
         if terms is None or not depends[number.index]:
             continue
-        tape.now = number.rounding
+        tape.rounding = number.rounding
         gradient = accumulated(terms, number)
         if number.index in wanted:
             found[number.index] = gradient
         for parent, pull in number.parents:
             if depends[parent.index]:
                 arriving.setdefault(parent.index, []).append(pull(gradient))
-    tape.now = before
+    tape.rounding = before
     return [found.get(number.index) for number in inputs]
 
 
@@ -68,7 +68,7 @@ def accumulated(terms: Sequence[Number], at: Number) -> Number:
 
 def _formed(term: Number, at: Number) -> Array:
     """Size of a term when it is rounded to `at`'s format; a term formed in a wider format has cancelled by then."""
-    return np.abs(term.near) + term.error if term.rounding.u < at.rounding.u else term.magnitude
+    return np.abs(term.as_float64) + term.error if term.rounding.u < at.rounding.u else term.magnitude
 
 
 def _in_format(term: Number, at: Number) -> Array:

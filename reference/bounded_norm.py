@@ -40,7 +40,7 @@ class InexactRows(Rows):
         return own + Rows(self.input_error, self.eps, self.arithmetic).mean_error + mean(self.input_error)
 
     @cached_property
-    def moved(self) -> Array:
+    def variance_shift(self) -> Array:
         """How far the input error moves the variance: 2 mean(d e) + mean(e^2); the mean's move cancels (sum d = 0)."""
         e = self.input_error
         return 2 * mean(np.abs(self.d) * e) + mean(e * e)
@@ -54,7 +54,7 @@ class InexactRows(Rows):
             return own.variance_error
         raised = Rows(np.abs(self.x) + self.input_error, self.eps, self.arithmetic)
         factor = 1 + self.arithmetic.u * (self.s + 8 + 12 * np.sqrt(max(self.n - 2, 0)))
-        return np.maximum(own.variance_error, raised.variance_error) + factor * self.moved
+        return np.maximum(own.variance_error, raised.variance_error) + factor * self.variance_shift
 
 
 def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> tuple[Number, Number, Array]:
@@ -65,9 +65,9 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
     """
     tape, shape, n = x.tape, x.shape, x.shape[-1]
     error = x.error.reshape(-1, n)
-    near = x.near.reshape(-1, n)
+    near = x.as_float64.reshape(-1, n)
     moments = InexactRows(near, eps, arithmetic, input_error=error)
-    u, eta = tape.now.u, tape.now.eta
+    u, eta = tape.rounding.u, tape.rounding.eta
     with np.errstate(all="ignore"):
         if isinstance(x.value, Scaled):
             exact = exactly.normalise(x.value.reshape(-1, n), eps)
@@ -85,9 +85,9 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
             wrong = wrong + (moments.s + 5) * u * magnitude * high + eta * (magnitude + 2)
         within = Range(moments)
         judged = within.squares & within.stored
-        wrong = np.where(judged & within.terms(np.ones(1)), wrong, np.inf).reshape(shape)
+        wrong = np.where(judged & within.y_terms(np.ones(1)), wrong, np.inf).reshape(shape)
         # Gradients form r^3 (R2).
-        r_wrong = np.where(judged & within.cube, r * rho, np.inf).reshape(*shape[:-1], 1)
+        r_wrong = np.where(judged & within.r_cubed, r * rho, np.inf).reshape(*shape[:-1], 1)
         xh, high = xh.reshape(shape), high.reshape(*shape[:-1], 1)
         xhat = Number(tape, values[0], xh + wrong, wrong, (1 + xh + wrong) * (1 + high))
         root = Number(tape, values[1], high, r_wrong, 1 + high)
@@ -103,26 +103,26 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
             sizes = inner.magnitude.sum(axis=-1, keepdims=True)
             inner.error = inner.error + u * (n + 3) * sizes
         back = root * inner
-        beyond = np.where(within.pulled(g.magnitude.reshape(-1, n)), 0.0, np.inf).reshape(shape)  # of a, b and c (R6)
+        beyond = np.where(within.dx_terms(g.magnitude.reshape(-1, n)), 0.0, np.inf).reshape(shape)  # of a, b and c (R6)
         back.error = back.error + overflow + beyond + eta * deviation  # r mean(g xhat), formed first, may underflow
         if moments.folded:  # as a x + b g + c, where a is a product with r^3 that may underflow
             back.error = back.error + eta * sums * (1 + high) ** 2
         return back
 
     xhat.parents = ((x, through_xhat),)
-    root.parents = ((x, lambda g: -(g * (root * root) * xhat).over(n)),)
+    root.parents = ((x, lambda g: -(g * (root * root) * xhat).divided_by(n)),)
     return xhat, root, overflow + eta * deviation
 
 
 def layer_norm(x: Number, gamma: Number | None, beta: Number | None, eps: float, arithmetic: Arithmetic) -> Number:
     """gamma xhat + beta."""
-    gain = np.ones(1) if gamma is None else gamma.near
+    gain = np.ones(1) if gamma is None else gamma.as_float64
     y, root, of_gain = normalised(x, eps, arithmetic, gain.reshape(1, -1))
     if gamma is not None:
         y = y * gamma
         # gamma (x - mean), formed first, may underflow, and gamma r too (A10), or overflow (R3).
-        y.error = y.error + y.tape.now.eta * root.magnitude + of_gain
+        y.error = y.error + y.tape.rounding.eta * root.magnitude + of_gain
     if beta is not None:
         y = y + beta
-        y.error = y.error + 2 * y.tape.now.u * y.magnitude  # folded into b = beta - mu a: rounded twice (A10)
+        y.error = y.error + 2 * y.tape.rounding.u * y.magnitude  # folded into b = beta - mu a: rounded twice (A10)
     return y

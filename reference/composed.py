@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from ..spec.operators import OPERATORS
 from . import known_parts
 from .accuracy import Arithmetic
-from .bounded import Number, Steps, Tape
+from .bounded import Number, Rounding, Tape
 from .bounded_gradients import gradients
 from .double_double import DD
-from .envelope_rows import EVALUATION
+from .envelope_rows import EVALUATION_FACTOR
 from .highway import formula as highway
 from .mhc import formula as mhc
 from .post_norm import formula as post_norm
 from .pre_norm import formula as pre_norm
 from .residual import formula as residual
-from .values import Plain, Precise
+from .values import Float64Numbers, ScaledNumbers
 
 Array = NDArray[np.float64]
 #: Tensors by name; None for an absent one.
@@ -71,9 +71,9 @@ class Composed:
         self._given = {name: np.asarray(value) for name, value in inputs.items() if value is not None}
         narrower = all(value.dtype != np.float64 for value in self._given.values())
         self._tape = Tape(
-            Plain if narrower else Precise,
-            Steps(stages.u, stages.eta, stages.largest, stages.flush),
-            Steps(stages.u_data, stages.eta_data, stages.largest_data, stages.flush_data),
+            Float64Numbers if narrower else ScaledNumbers,
+            Rounding(stages.u, stages.eta, stages.largest, stages.flush),
+            Rounding(stages.u_data, stages.eta_data, stages.largest_data, stages.flush_data),
         )
         self._handed: dict[str, list[Number]] = {}
         with np.errstate(all="ignore"):
@@ -183,7 +183,7 @@ class Composed:
             return None
         if isinstance(part, (tuple, list)):
             return [self._called(f"{role}.{k}", one) for k, one in enumerate(part)]
-        inner = known_parts.of(part, self._inputs)
+        inner = known_parts.part_function(part, self._inputs)
 
         def call(handed: Any) -> Number:
             several = isinstance(handed, (tuple, list))
@@ -200,7 +200,7 @@ class Composed:
         `uses` of its terms may each be rounded to that format on their own. `form` gives another unit roundoff and
         underflow error.
         """
-        a, near = self._arithmetic, np.abs(number.near)
+        a, near = self._arithmetic, np.abs(number.as_float64)
         same = self._given[like].dtype == self._given["x"].dtype
         u, eta = form or ((a.u_data, a.eta_data) if same else (a.u_parameter, a.eta_parameter))
         error = number.error
@@ -210,5 +210,5 @@ class Composed:
                 error = error + uses * (u * number.magnitude + eta)
         judged = (number.product_bound < number.rounding.largest / 4) | number.stored
         judged = judged & (error < number.rounding.largest / 4)  # no NaN either (R6)
-        error = np.where(judged, error * EVALUATION, np.inf)
+        error = np.where(judged, error * EVALUATION_FACTOR, np.inf)
         return Value(self._tape.field.pair(number.value), error)

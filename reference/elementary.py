@@ -21,16 +21,16 @@ from .scaled import Scaled
 ONE = Scaled.of(1.0)
 
 #: Below this exp(z) counts as zero: 2^-1442695, which no float64 factor brings back into range.
-LOWEST = -1e6
+LEAST_ARGUMENT = -1e6
 
 #: |i| <= 89, since |z - k ln2| <= ln2/2 = 0.34658; 90 allows for the rounding of that quotient.
-STEPS, REACHED = 256, 90
+TABLE_STEPS, TABLE_REACH = 256, 90
 
 #: For |z| below this, tanh(z) is z: z^2/3 is 2^-109.
-LINEAR = 2.0**-54
+LINEAR_BELOW = 2.0**-54
 
 #: For |z| up to this, expm1(z) is the series itself: k = i = 0.
-SERIES = 2.0**-10
+SERIES_BELOW = 2.0**-10
 
 
 @cache
@@ -55,10 +55,10 @@ def _pair(value: Fraction) -> tuple[float, float]:
 def _table() -> DD:
     """exp(i / 256) for i = -90 .. 90, from 40 terms of the series in fixed point of 200 bits."""
     found = []
-    for i in range(-REACHED, REACHED + 1):
+    for i in range(-TABLE_REACH, TABLE_REACH + 1):
         total = term = 2**200
         for n in range(1, 40):
-            term = term * i // (STEPS * n)
+            term = term * i // (TABLE_STEPS * n)
             total += term
         found.append(_pair(Fraction(total, 2**200)))
     hi, lo = np.array(found).T
@@ -87,16 +87,16 @@ def _expm1_series(s: DD) -> DD:
 
 def _exp(z: DD) -> Scaled:
     """exp(z) for z <= 10^6; NaN and +inf stay what they are."""
-    vanishes = z.hi < LOWEST
+    vanishes = z.hi < LEAST_ARGUMENT
     hi = np.where(vanishes | ~np.isfinite(z.hi), 0.0, z.hi)
     zero = np.zeros_like(hi)
     rest = DD(hi, np.where(vanishes | ~np.isfinite(z.lo), 0.0, z.lo))
     k = np.rint(hi / 0.6931471805599453)
     for piece in _ln2():
         rest = dd.add(rest, DD(-k * piece, zero))
-    i = np.rint(rest.hi * STEPS)
-    p = _expm1_series(dd.add(rest, DD(-i / STEPS, zero)))
-    entry = i.astype(np.intp) + REACHED
+    i = np.rint(rest.hi * TABLE_STEPS)
+    p = _expm1_series(dd.add(rest, DD(-i / TABLE_STEPS, zero)))
+    entry = i.astype(np.intp) + TABLE_REACH
     base = DD(*(word[entry] for word in _table()))
     value = dd.add(base, dd.mul(base, p))
     mantissa, shift = np.frexp(value.hi)
@@ -133,13 +133,13 @@ def tanh(z: Scaled) -> Scaled:
     twice = DD(-2 * sign * pair.hi, -2 * sign * pair.lo)
     e = _exp(twice)
     missing = ONE - e
-    near = np.abs(pair.hi) <= SERIES
+    near = np.abs(pair.hi) <= SERIES_BELOW
     if near.any():
-        tame = DD(*(np.where(near & (np.abs(pair.hi) >= LINEAR), word, 0.0) for word in twice))
+        tame = DD(*(np.where(near & (np.abs(pair.hi) >= LINEAR_BELOW), word, 0.0) for word in twice))
         series = _expm1_series(tame)
         missing = where(near, -_scaled(series), missing)
     result = missing / (ONE + e) * Scaled.of(sign)
-    return where(np.abs(pair.hi) < LINEAR, z, result)
+    return where(np.abs(pair.hi) < LINEAR_BELOW, z, result)
 
 
 def softmax(logits: np.ndarray) -> Scaled:

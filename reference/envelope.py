@@ -128,11 +128,11 @@ class OperatorEnvelope:
         if gain:
             inside = inside & within.gain(gamma)
             if not gradient:
-                inside = inside & within.terms(gamma)
+                inside = inside & within.y_terms(gamma)
         if gradient:
-            inside = inside & within.cube
+            inside = inside & within.r_cubed
         if gradient and g is not None:
-            inside = inside & within.pulled(np.abs(as_rows(self.layout, g)) * np.maximum(1.0, np.abs(gamma)))
+            inside = inside & within.dx_terms(np.abs(as_rows(self.layout, g)) * np.maximum(1.0, np.abs(gamma)))
         return in_shape(self.layout, inside)
 
     @property

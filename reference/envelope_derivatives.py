@@ -56,7 +56,7 @@ class DerivativeEnvelope:
         with np.errstate(over="ignore"):
             terms = rows.n * high.max(axis=1, keepdims=True, initial=1.0) * np.maximum(1.0, rows.r_high**3)
         inside = within.squares & (terms < largest / 4)
-        return inside if self.forward.inference else inside & within.cube
+        return inside if self.forward.inference else inside & within.r_cubed
 
     def _projected(self, z: Array, xh: Array) -> Array:
         """Majorant of P z; in inference the statistics are constants and P is the identity."""

@@ -61,7 +61,7 @@ class Range:
         return 2 * largest(gamma) * rows.r <= a.largest_data
 
     @cached_property
-    def cube(self) -> Inside:
+    def r_cubed(self) -> Inside:
         """
         Whether r^3 is normal with room to spare on both sides, for every r that an algorithm may have (R2).
 
@@ -81,12 +81,12 @@ class Range:
         apart = rows.folded or (rows.centred and rows.arithmetic.accuracy.variance == "one-pass")
         return rows.magnitude if apart else np.abs(rows.d) + rows.mean_error
 
-    def terms(self, gamma: Array) -> Inside:
+    def y_terms(self, gamma: Array) -> Inside:
         """Whether y's terms, before they cancel, cannot overflow (R6)."""
         with np.errstate(all="ignore"):
             return np.maximum(1.0, np.abs(gamma)) * self._term * np.maximum(1.0, self.rows.r_high) <= self.limit
 
-    def pulled(self, size: Array) -> Inside:
+    def dx_terms(self, size: Array) -> Inside:
         """Whether dx's sums and terms, before they cancel, cannot overflow (R6); size: |g| max(1, |gamma|)."""
         rows, term = self.rows, self._term
         with np.errstate(all="ignore"):

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 #: Covers the cost of evaluating the envelope itself in float64. Where the exact values are evaluated in float64
 #: too, it also covers their error, at most 2^-29 of the envelope (A18).
-EVALUATION = 1 + 2.0**-20
+EVALUATION_FACTOR = 1 + 2.0**-20
 
 
 def mean(z: Array) -> Array:
@@ -226,5 +226,5 @@ class Rows:
 
 def rounded(error: Array, exact: Array, u: float, eta: float) -> Array:
     """Return the envelope of a result stored in a format: its error plus one rounding (A9)."""
-    bound = (error + u * (np.abs(exact) + error) + eta) * EVALUATION
+    bound = (error + u * (np.abs(exact) + error) + eta) * EVALUATION_FACTOR
     return np.where(np.isnan(error), np.inf, bound)  # infinite rho times 0: the error is unknown

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..spec.layout import Layout
-from .arguments import floats, group_count, nonnegative, sample_channels
+from .arguments import checked_floats, group_count, nonnegative, sample_channels
 from .double_double import DD
 from .normalisation import Normalisation
 from .rounding import rounded
@@ -98,7 +98,7 @@ group_norm_jvp_jvp = rounded(group_norm_jvp_jvp_exact)
 def _normalised(
     x: ArrayLike, gamma: ArrayLike | None, beta: ArrayLike | None, eps: float, groups: int, channel_axis: int
 ) -> Normalisation:
-    x = floats("x", x)
+    x = checked_floats("x", x)
     axis, channels = sample_channels(x, channel_axis)
     layout = Layout.of_samples(x.shape, axis, group_count(groups, channels))
     return Normalisation(layout, x, gamma, beta).centred(nonnegative("eps", eps))

@@ -15,11 +15,11 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from .arguments import floats
+from .arguments import checked_floats
 from .bounded import Number
 from .bounded_functions import logistic as gates_of
 from .elementary import logistic
-from .pullback import Part, added, nearest, pulled, returned
+from .pullback import Part, part_result, part_vjp, sum_or_none, to_float64
 from .scaled import Scaled
 
 
@@ -60,19 +60,19 @@ def highway(x, transform: Part, gate: Part, *, carry: Part | None = None) -> np.
 def highway_vjp(x, transform: Part, gate: Part, g, *, carry: Part | None = None) -> HighwayGradients:
     """Return the gradients of sum(y g), g of x's shape; the fields of the result give the formulas."""
     call = _Call(x, transform, gate, carry)
-    g = Scaled.of(floats("g", g, np.shape(x)))
+    g = Scaled.of(checked_floats("g", g, np.shape(x)))
     skip, to_h = g * call.c, g * call.t
     slope = call.t * call.one_less_t
     to_gate = g * call.h * slope if carry is not None else g * (call.h - call.x) * slope
     to_carry = None if carry is None else g * call.x * (call.c * call.one_less_c)
     parts = [(transform, to_h), (gate, to_gate)] + ([] if to_carry is None else [(carry, to_carry)])
-    dx = added([skip, *(pulled(part, x, cotangent.to_dd().hi) for part, cotangent in parts)])
+    dx = sum_or_none([skip, *(part_vjp(part, x, cotangent.to_dd().hi) for part, cotangent in parts)])
     return HighwayGradients(
-        dx=nearest(dx),
+        dx=to_float64(dx),
         skip=skip.to_dd().hi,
         transform=to_h.to_dd().hi,
         gate=to_gate.to_dd().hi,
-        carry=nearest(to_carry),
+        carry=to_float64(to_carry),
     )
 
 
@@ -80,10 +80,10 @@ class _Call:
     """x, H, t and c of one call."""
 
     def __init__(self, x, transform: Part, gate: Part, carry: Part | None) -> None:
-        exact = floats("x", x)
+        exact = checked_floats("x", x)
         self.x = Scaled.of(exact)
-        self.h = Scaled.of(returned("transform", transform, x, exact.shape))
-        self.t, self.one_less_t = logistic(Scaled.of(returned("gate", gate, x, exact.shape)))
+        self.h = Scaled.of(part_result("transform", transform, x, exact.shape))
+        self.t, self.one_less_t = logistic(Scaled.of(part_result("gate", gate, x, exact.shape)))
         self.c, self.one_less_c = self.one_less_t, self.t
         if carry is not None:
-            self.c, self.one_less_c = logistic(Scaled.of(returned("carry", carry, x, exact.shape)))
+            self.c, self.one_less_c = logistic(Scaled.of(part_result("carry", carry, x, exact.shape)))

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..spec.layout import Layout
-from .arguments import floats, nonnegative, sample_channels
+from .arguments import checked_floats, nonnegative, sample_channels
 from .double_double import DD
 from .normalisation import Normalisation
 from .rounding import rounded
@@ -90,6 +90,6 @@ instance_norm_jvp_jvp = rounded(instance_norm_jvp_jvp_exact)
 def _normalised(
     x: ArrayLike, gamma: ArrayLike | None, beta: ArrayLike | None, eps: float, channel_axis: int
 ) -> Normalisation:
-    x = floats("x", x)
+    x = checked_floats("x", x)
     axis, count = sample_channels(x, channel_axis)
     return Normalisation(Layout.of_samples(x.shape, axis, count), x, gamma, beta).centred(nonnegative("eps", eps))

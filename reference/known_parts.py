@@ -24,7 +24,7 @@ class NoExactValue(ValueError):
     """The part has no value to compute: it raises, or its result does not have x's shape."""
 
 
-def of(part: Any, leaves: Leaves) -> Callable[..., Number]:
+def part_function(part: Any, leaves: Leaves) -> Callable[..., Number]:
     """
     The function of a part, as an operator calls it.
 
@@ -37,17 +37,17 @@ def of(part: Any, leaves: Leaves) -> Callable[..., Number]:
 
     def call(handed: Any) -> Number:
         tape = (handed[0] if fuses else handed).tape
-        before, tape.now = tape.now, tape.data
+        before, tape.rounding = tape.rounding, tape.data
         try:
             result = (_FUSING if fuses else _KINDS)[part.kind](part, handed, leaves)
-            return _returned(result)
+            return _as_data_tensor(result)
         finally:
-            tape.now = before
+            tape.rounding = before
 
     return call
 
 
-def _returned(result: Number) -> Number:
+def _as_data_tensor(result: Number) -> Number:
     """A result as a tensor in the data's format; its cotangent is cast to that format too."""
     out = result if result.stored else result.materialised()
     parents = ((out, lambda g: g.cast_to_data()),)
@@ -67,7 +67,7 @@ def _linear(part: Any, x: Number, leaves: Leaves) -> Number:
 
 def _convolution(part: Any, x: Number, leaves: Leaves) -> Number:
     kernel, axis = leaves[part.leaves[0]], len(x.shape) - 2
-    terms = [kernel.picked(j) * x.shifted(offset, axis) for j, offset in enumerate(part.offsets)]
+    terms = [kernel.element(j) * x.shifted(offset, axis) for j, offset in enumerate(part.offsets)]
     return terms[0] + terms[1] + terms[2]
 
 
@@ -97,7 +97,7 @@ _KINDS: dict[str, Callable[[Any, Number, Leaves], Number]] = {
     "zero": _zero,
     "leaf": lambda part, x, leaves: leaves[part.leaves[0]],
     "negated": lambda part, x, leaves: -x,
-    "scaled": lambda part, x, leaves: x.doubled(part.number),
+    "scaled": lambda part, x, leaves: x.times_power_of_two(part.number),
     "linear": _linear,
     "tanh_linear": lambda part, x, leaves: tanh(_linear(part, x, leaves).materialised()),
     "square": lambda part, x, leaves: x * x,
@@ -132,7 +132,7 @@ def _fuse_product(part: Any, ys: Sequence[Number], leaves: Leaves) -> Number:
 
 def _fuse_weighted(part: Any, ys: Sequence[Number], leaves: Leaves) -> Number:
     a = leaves[part.leaves[0]]
-    return _fuse_sum(part, [a.picked(k) * y for k, y in enumerate(ys)], leaves)
+    return _fuse_sum(part, [a.element(k) * y for k, y in enumerate(ys)], leaves)
 
 
 def _fuse_coupled(part: Any, ys: Sequence[Number], leaves: Leaves) -> Number:

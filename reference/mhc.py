@@ -20,12 +20,12 @@ from typing import Any
 import attrs
 import numpy as np
 
-from .arguments import floats
+from .arguments import checked_floats
 from .bounded import Number
-from .bounded_functions import plain_sum, stacked, weighed
 from .bounded_functions import softmax as weights_of
+from .bounded_functions import stacked, tensor_sum, weighted_sum
 from .elementary import softmax
-from .pullback import Part, added, nearest, pulled, returned
+from .pullback import Part, part_result, part_vjp, sum_or_none, to_float64
 from .scaled import Scaled
 
 
@@ -33,9 +33,9 @@ def formula(x: Number, logits: Number | None, *, branches: Sequence[Part], fuse:
     """y on numbers that carry their error bounds."""
     ys = [branch(x) for branch in branches]
     if fuse is not None:
-        return plain_sum(x, fuse(ys))
-    weights = weights_of(_some(logits)).reshaped((len(ys), *(1,) * len(x.shape)))
-    weighted = weighed(stacked(ys), weights)
+        return tensor_sum(x, fuse(ys))
+    weights = weights_of(_not_none(logits)).reshaped((len(ys), *(1,) * len(x.shape)))
+    weighted = weighted_sum(stacked(ys), weights)
     return x.in_sum(len(ys) - 1) + weighted.reshaped(x.shape)  # an algorithm may start the sum with x
 
 
@@ -58,28 +58,28 @@ def mhc(x, branches: Sequence[Part], logits, *, fuse: Part | None = None) -> np.
     """Return x + sum_k w_k H_k, or x + fuse([H_1 ... H_K]); the sum is rounded once."""
     exact, ys = _results(x, branches, logits, fuse)
     if fuse is not None:
-        added_to_x = [Scaled.of(returned("fuse", fuse, ys, exact.shape))]
+        added_to_x = [Scaled.of(part_result("fuse", fuse, ys, exact.shape))]
     else:
         added_to_x = [w * Scaled.of(y) for w, y in zip(_weights(logits, branches), ys, strict=True)]
-    total = added([*added_to_x, Scaled.of(exact)])
-    return _some(nearest(total))
+    total = sum_or_none([*added_to_x, Scaled.of(exact)])
+    return _not_none(to_float64(total))
 
 
 @np.errstate(all="ignore")
 def mhc_vjp(x, branches: Sequence[Part], logits, g, *, fuse: Part | None = None) -> MhcGradients:
     """Return the gradients of sum(y g), g of x's shape; the fields of the result give the formulas."""
     exact, ys = _results(x, branches, logits, fuse)
-    g = floats("g", g, exact.shape)
+    g = checked_floats("g", g, exact.shape)
     if fuse is not None:
         return _fused(x, branches, ys, fuse, g)
     weights = _weights(logits, branches)
     products = [(Scaled.of(g) * Scaled.of(y)).reshape(g.size).sum(0).reshape() for y in ys]
-    mean = _some(added([w * a for w, a in zip(weights, products, strict=True)]))
+    mean = _not_none(sum_or_none([w * a for w, a in zip(weights, products, strict=True)]))
     dlogits = [w * (a - mean) for w, a in zip(weights, products, strict=True)]
     to_branches = [(w * Scaled.of(g)).to_dd().hi for w in weights]
-    pulls = (pulled(part, x, cotangent) for part, cotangent in zip(branches, to_branches, strict=True))
+    pulls = (part_vjp(part, x, cotangent) for part, cotangent in zip(branches, to_branches, strict=True))
     return MhcGradients(
-        dx=nearest(added([Scaled.of(g), *pulls])),
+        dx=to_float64(sum_or_none([Scaled.of(g), *pulls])),
         dlogits=np.array([float(d.to_dd().hi) for d in dlogits]),
         branches=tuple(to_branches),
         fuse=None,
@@ -90,9 +90,9 @@ def _fused(x, branches: Sequence[Part], ys: list[np.ndarray], fuse: Any, g: np.n
     """The gradients where fuse replaces the weights."""
     if not hasattr(fuse, "vjp"):
         return MhcGradients(None, None, None, fuse=g)
-    to_branches = tuple(floats("the result of fuse's vjp", z, g.shape) for z in fuse.vjp(ys, g))
-    pulls = (pulled(part, x, cotangent) for part, cotangent in zip(branches, to_branches, strict=True))
-    return MhcGradients(nearest(added([Scaled.of(g), *pulls])), None, to_branches, fuse=g)
+    to_branches = tuple(checked_floats("the result of fuse's vjp", z, g.shape) for z in fuse.vjp(ys, g))
+    pulls = (part_vjp(part, x, cotangent) for part, cotangent in zip(branches, to_branches, strict=True))
+    return MhcGradients(to_float64(sum_or_none([Scaled.of(g), *pulls])), None, to_branches, fuse=g)
 
 
 def _results(x, branches: Sequence[Part], logits, fuse: Part | None) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -101,18 +101,18 @@ def _results(x, branches: Sequence[Part], logits, fuse: Part | None) -> tuple[np
         raise ValueError("branches is empty: pass at least one callable")
     if (logits is None) == (fuse is None):
         raise ValueError("pass logits or fuse, one of the two")
-    exact = floats("x", x)
-    return exact, [returned(f"branch {k}", branch, x, exact.shape) for k, branch in enumerate(branches)]
+    exact = checked_floats("x", x)
+    return exact, [part_result(f"branch {k}", branch, x, exact.shape) for k, branch in enumerate(branches)]
 
 
 def _weights(logits, branches: Sequence[Part]) -> list[Scaled]:
     """softmax(logits), one number per branch."""
-    exact = floats("logits", logits, (len(branches),))
+    exact = checked_floats("logits", logits, (len(branches),))
     weights = softmax(exact)
     return [weights._moved(lambda z, k=k: z[k]) for k in range(len(exact))]
 
 
-def _some(value: Any) -> Any:
+def _not_none(value: Any) -> Any:
     """The value, which must not be None."""
     assert value is not None
     return value

@@ -8,7 +8,7 @@ from typing import Any
 from ..spec.layout import Layout
 from ..spec.operators import OPERATORS
 from . import rows
-from .arguments import floats
+from .arguments import checked_floats
 from .double_double import DD
 from .scaled import Scaled
 
@@ -46,7 +46,7 @@ class Normalisation:
 
     def data(self, name: str, value: Any) -> Scaled:
         """An array of x's shape as a matrix; a Scaled is used unchanged."""
-        exact = value if isinstance(value, Scaled) else Scaled.of(floats(name, value, self.layout.shape))
+        exact = value if isinstance(value, Scaled) else Scaled.of(checked_floats(name, value, self.layout.shape))
         return self.layout.rows(exact)
 
     def parameter(self, name: str, value: Any) -> Scaled:
@@ -55,7 +55,7 @@ class Normalisation:
 
     def statistic(self, name: str, value: Any) -> Scaled:
         """A running statistic, to go beside the matrix; never None."""
-        return self.layout.parameter_rows(Scaled.of(floats(name, value, self.layout.parameter_shape)))
+        return self.layout.parameter_rows(Scaled.of(checked_floats(name, value, self.layout.parameter_shape)))
 
     def y(self) -> DD:
         """gamma xhat + beta."""

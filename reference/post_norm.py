@@ -17,12 +17,12 @@ import numpy as np
 
 from ..spec.layout import Layout
 from .accuracy import Arithmetic
-from .arguments import floats, nonnegative, trailing_shape
+from .arguments import checked_floats, nonnegative, trailing_shape
 from .bounded import Number
-from .bounded_functions import plain_sum
+from .bounded_functions import tensor_sum
 from .bounded_norm import layer_norm as layer_norm_of
 from .normalisation import Normalisation
-from .pullback import Part, added, nearest, pulled, returned
+from .pullback import Part, part_result, part_vjp, sum_or_none, to_float64
 from .scaled import Scaled
 
 
@@ -30,7 +30,7 @@ def formula(
     x: Number, gamma: Number | None, beta: Number | None, *, sublayer: Part, eps: float, arithmetic: Arithmetic
 ) -> Number:
     """y on numbers that carry their error bounds."""
-    return layer_norm_of(plain_sum(x, sublayer(x)), gamma, beta, eps, arithmetic)
+    return layer_norm_of(tensor_sum(x, sublayer(x)), gamma, beta, eps, arithmetic)
 
 
 @attrs.frozen(eq=False)
@@ -60,7 +60,7 @@ def post_norm_vjp(x, sublayer: Part, gamma, beta, g, *, eps: float) -> PostNormG
     """
     d, dgamma, dbeta = _normalised(x, sublayer, gamma, beta, eps).vjp(g)
     return PostNormGradients(
-        dx=nearest(added([Scaled.of(d.hi), Scaled.of(d.lo), pulled(sublayer, x, d.hi)])),
+        dx=to_float64(sum_or_none([Scaled.of(d.hi), Scaled.of(d.lo), part_vjp(sublayer, x, d.hi)])),
         dgamma=None if dgamma is None else dgamma.hi,
         dbeta=None if dbeta is None else dbeta.hi,
         sublayer=d.hi,
@@ -68,7 +68,7 @@ def post_norm_vjp(x, sublayer: Part, gamma, beta, g, *, eps: float) -> PostNormG
 
 
 def _normalised(x, sublayer: Part, gamma, beta, eps: float) -> Normalisation:
-    exact = floats("x", x)
+    exact = checked_floats("x", x)
     layout = Layout.trailing(exact.shape, len(trailing_shape(exact, (-1,))))
-    total = Scaled.of(exact) + Scaled.of(returned("sublayer", sublayer, x, exact.shape))
+    total = Scaled.of(exact) + Scaled.of(part_result("sublayer", sublayer, x, exact.shape))
     return Normalisation(layout, total, gamma, beta).centred(nonnegative("eps", eps))

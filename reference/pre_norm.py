@@ -14,12 +14,12 @@ import attrs
 import numpy as np
 
 from .accuracy import Arithmetic
-from .arguments import floats
+from .arguments import checked_floats
 from .bounded import Number
-from .bounded_functions import plain_sum
+from .bounded_functions import tensor_sum
 from .bounded_norm import layer_norm as layer_norm_of
 from .layer_norm import layer_norm, layer_norm_vjp_exact
-from .pullback import Part, added, nearest, pulled, returned
+from .pullback import Part, part_result, part_vjp, sum_or_none, to_float64
 from .scaled import Scaled
 
 
@@ -28,7 +28,7 @@ def formula(
 ) -> Number:
     """y on numbers that carry their error bounds."""
     x.extra_terms = 2  # the gradient of x has terms through x - mean, the mean, and x a + b
-    return plain_sum(x, sublayer(layer_norm_of(x, gamma, beta, eps, arithmetic)))
+    return tensor_sum(x, sublayer(layer_norm_of(x, gamma, beta, eps, arithmetic)))
 
 
 @attrs.frozen(eq=False)
@@ -50,7 +50,7 @@ class PreNormGradients:
 def pre_norm(x, sublayer: Part, gamma, beta, *, eps: float) -> np.ndarray:
     """Return x + sublayer(LN(x)); the sublayer receives LN(x) rounded to float64."""
     handed = layer_norm(x, gamma, beta, eps=eps, axes=(-1,))
-    total = Scaled.of(floats("x", x)) + Scaled.of(returned("sublayer", sublayer, handed, handed.shape))
+    total = Scaled.of(checked_floats("x", x)) + Scaled.of(part_result("sublayer", sublayer, handed, handed.shape))
     return total.to_dd().hi
 
 
@@ -60,13 +60,13 @@ def pre_norm_vjp(x, sublayer: Part, gamma, beta, g, *, eps: float) -> PreNormGra
 
     With h = sublayer^T g, the cotangent of LN(x): dx = g + LN^T h; dgamma and dbeta are those of LN at h.
     """
-    g = floats("g", g, np.shape(x))
-    h = nearest(pulled(sublayer, layer_norm(x, gamma, beta, eps=eps, axes=(-1,)), g))
+    g = checked_floats("g", g, np.shape(x))
+    h = to_float64(part_vjp(sublayer, layer_norm(x, gamma, beta, eps=eps, axes=(-1,)), g))
     if h is None:
         return PreNormGradients(None, None, None, sublayer=g, normalised=None)
     dx, dgamma, dbeta = layer_norm_vjp_exact(x, gamma, beta, h, eps=eps, axes=(-1,))
     return PreNormGradients(
-        dx=nearest(added([Scaled.of(g), Scaled.of(dx.hi), Scaled.of(dx.lo)])),
+        dx=to_float64(sum_or_none([Scaled.of(g), Scaled.of(dx.hi), Scaled.of(dx.lo)])),
         dgamma=None if dgamma is None else dgamma.hi,
         dbeta=None if dbeta is None else dbeta.hi,
         sublayer=g,

@@ -7,36 +7,36 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import floats
+from .arguments import checked_floats
 from .scaled import Scaled
 
 #: A callable on arrays; it may have its own method vjp(handed, cotangent).
 Part = Callable[..., Any]
 
 
-def returned(role: str, part: Part, handed: Any, shape: tuple[int, ...]) -> np.ndarray:
+def part_result(role: str, part: Part, handed: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Call a part and return its result as float64, exactly.
 
     Raises ValueError if the part is not callable, or if its result is not a float array of this shape.
     """
     if not callable(part):
         raise ValueError(f"{role} is {part!r}: pass a callable")
-    return floats(f"the result of {role}", part(handed), shape)
+    return checked_floats(f"the result of {role}", part(handed), shape)
 
 
-def pulled(part: Any, handed: Any, cotangent: np.ndarray) -> Scaled | None:
+def part_vjp(part: Any, handed: Any, cotangent: np.ndarray) -> Scaled | None:
     """Return the part's own part.vjp(handed, cotangent); None where it has no such method."""
     if not hasattr(part, "vjp"):
         return None
-    return Scaled.of(floats("the result of a part's vjp", part.vjp(handed, cotangent), np.shape(handed)))
+    return Scaled.of(checked_floats("the result of a part's vjp", part.vjp(handed, cotangent), np.shape(handed)))
 
 
-def nearest(value: Scaled | None) -> np.ndarray | None:
+def to_float64(value: Scaled | None) -> np.ndarray | None:
     """Return the values rounded once to float64."""
     return None if value is None else value.to_dd().hi
 
 
-def added(terms: Sequence[Scaled | None]) -> Scaled | None:
+def sum_or_none(terms: Sequence[Scaled | None]) -> Scaled | None:
     """Return the sum of all terms; None if any term is None."""
     known = [term for term in terms if term is not None]
     if len(known) < len(terms):

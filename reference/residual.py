@@ -15,17 +15,17 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from .arguments import floats
+from .arguments import checked_floats
 from .bounded import Number
-from .bounded_functions import plain_sum
-from .pullback import Part, added, nearest, pulled, returned
+from .bounded_functions import tensor_sum
+from .pullback import Part, part_result, part_vjp, sum_or_none, to_float64
 from .scaled import Scaled
 
 
 def formula(x: Number, *, branch: Part, shortcut: Part | None = None, activation: Part | None = None) -> Number:
     """y on numbers that carry their error bounds."""
     kept = x if shortcut is None else shortcut(x)
-    total = plain_sum(kept, branch(x))
+    total = tensor_sum(kept, branch(x))
     return total if activation is None else activation(total)
 
 
@@ -46,7 +46,7 @@ class ResidualGradients:
 def residual(x, branch: Part, *, shortcut: Part | None = None, activation: Part | None = None) -> np.ndarray:
     """Return activation(shortcut(x) + branch(x)); the activation receives the sum rounded to float64."""
     total = _sum(x, branch, shortcut).to_dd().hi
-    return total if activation is None else returned("activation", activation, total, total.shape)
+    return total if activation is None else part_result("activation", activation, total, total.shape)
 
 
 @np.errstate(all="ignore")
@@ -59,17 +59,17 @@ def residual_vjp(
     shortcut both receive d, and dx = shortcut^T d + branch^T d; without a shortcut the first term is d itself.
     """
     shape = np.shape(x)
-    g = floats("g", g, shape)
+    g = checked_floats("g", g, shape)
     d: Scaled | None = Scaled.of(g)
     if activation is not None:
-        d = pulled(activation, _sum(x, branch, shortcut).to_dd().hi, g)
-    handed = nearest(d)
+        d = part_vjp(activation, _sum(x, branch, shortcut).to_dd().hi, g)
+    handed = to_float64(d)
     dx = None
     if handed is not None:
-        kept = d if shortcut is None else pulled(shortcut, x, handed)
-        dx = added([kept, pulled(branch, x, handed)])
+        kept = d if shortcut is None else part_vjp(shortcut, x, handed)
+        dx = sum_or_none([kept, part_vjp(branch, x, handed)])
     return ResidualGradients(
-        dx=nearest(dx),
+        dx=to_float64(dx),
         branch=handed,
         shortcut=None if shortcut is None else handed,
         activation=None if activation is None else g,
@@ -78,6 +78,6 @@ def residual_vjp(
 
 def _sum(x, branch: Part, shortcut: Part | None) -> Scaled:
     """shortcut(x) + branch(x)."""
-    exact = floats("x", x)
-    kept = exact if shortcut is None else returned("shortcut", shortcut, x, exact.shape)
-    return Scaled.of(kept) + Scaled.of(returned("branch", branch, x, exact.shape))
+    exact = checked_floats("x", x)
+    kept = exact if shortcut is None else part_result("shortcut", shortcut, x, exact.shape)
+    return Scaled.of(kept) + Scaled.of(part_result("branch", branch, x, exact.shape))

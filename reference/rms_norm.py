@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..spec.layout import Layout
-from .arguments import floats, nonnegative, trailing_shape
+from .arguments import checked_floats, nonnegative, trailing_shape
 from .double_double import DD
 from .normalisation import Normalisation
 from .rounding import rounded
@@ -87,6 +87,6 @@ rms_norm_jvp_jvp = rounded(rms_norm_jvp_jvp_exact)
 
 
 def _normalised(x: ArrayLike, gamma: ArrayLike | None, eps: float, axes: Sequence[int]) -> Normalisation:
-    x = floats("x", x)
+    x = checked_floats("x", x)
     layout = Layout.trailing(x.shape, len(trailing_shape(x, axes)))
     return Normalisation(layout, x, gamma, None).about_zero(nonnegative("eps", eps))

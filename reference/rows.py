@@ -26,7 +26,7 @@ from ..spec.layout import Layout
 from .scaled import Scaled
 
 #: The axis along which a row runs.
-ALONG = 1
+ROW_AXIS = 1
 
 #: The values of a gamma, and of anything else, that is None; they broadcast.
 ONE, ZERO = Scaled.of(1.0), Scaled.of(0.0)
@@ -51,16 +51,16 @@ class Rows:
 
 def normalise(x: Scaled, eps: float) -> Rows:
     """Normalise each row by its own mean and biased variance."""
-    mean = x.mean(ALONG)
+    mean = x.mean(ROW_AXIS)
     deviation = centred(x)
-    variance = (deviation * deviation).mean(ALONG)
+    variance = (deviation * deviation).mean(ROW_AXIS)
     scale = _reciprocal_root(variance, eps)
     return Rows(mean, variance, scale, deviation * scale, constant=False)
 
 
 def normalise_by_mean_square(x: Scaled, eps: float) -> Rows:
     """Normalise each row by its mean square, about zero."""
-    square = (x * x).mean(ALONG)
+    square = (x * x).mean(ROW_AXIS)
     scale = _reciprocal_root(square, eps)
     return Rows(ZERO, square, scale, x * scale, constant=False, centred=False)
 
@@ -106,7 +106,7 @@ def vjp_vjp(
     r = rows.scale
     x_bar = r * _project(rows, b * g)[0]
     if not rows.constant:
-        bracket = rows.xhat * (h * pa).mean(ALONG) + mean_a * ph + mean_h * pa
+        bracket = rows.xhat * (h * pa).mean(ROW_AXIS) + mean_a * ph + mean_h * pa
         x_bar = x_bar - r * r * bracket
     return x_bar, layout.total(g * (r * pa)), gamma * (r * pa) + b * rows.xhat + c
 
@@ -127,7 +127,7 @@ def jvp_jvp(rows: Rows, gamma: Scaled, tx: Scaled, tgamma: Scaled, sx: Scaled, s
     moved = tgamma * (r * ps) + sgamma * (r * pt)
     if rows.constant:
         return moved
-    return moved - gamma * (r * r * (rows.xhat * (tx * ps).mean(ALONG) + mean_t * ps + mean_s * pt))
+    return moved - gamma * (r * r * (rows.xhat * (tx * ps).mean(ROW_AXIS) + mean_t * ps + mean_s * pt))
 
 
 def _reciprocal_root(variance: Scaled, eps: float) -> Scaled:
@@ -141,8 +141,8 @@ def centred(z: Scaled) -> Scaled:
     The first difference carries the rounding error of the mean, which is the same all along the row. The
     second removes it, so that a mean far above the deviation costs no accuracy.
     """
-    once = z - z.mean(ALONG)
-    return once - once.mean(ALONG)
+    once = z - z.mean(ROW_AXIS)
+    return once - once.mean(ROW_AXIS)
 
 
 def _project(rows: Rows, z: Scaled) -> tuple[Scaled, Scaled]:
@@ -150,5 +150,5 @@ def _project(rows: Rows, z: Scaled) -> tuple[Scaled, Scaled]:
     if rows.constant:
         return z, ZERO
     rest = centred(z) if rows.centred else z
-    moment = (rest * rows.xhat).mean(ALONG)
+    moment = (rest * rows.xhat).mean(ROW_AXIS)
     return rest - rows.xhat * moment, moment

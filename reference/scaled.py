@@ -25,7 +25,7 @@ ZERO_EXPONENT, INFINITE_EXPONENT = -(2**28), 2**28
 SUBNORMAL_EXPONENT = -1021
 
 #: The exponent of the smallest subnormal, 2**-1074.
-TINIEST = -1074
+SMALLEST_EXPONENT = -1074
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,10 +140,10 @@ def _round_to_subnormal(value: Scaled, where: np.ndarray) -> np.ndarray:
     hi is rounded already. Rounding it again would go wrong where it lies halfway between two multiples, so
     there lo decides. Below 2**52 hi and its fraction are exact in units of 2**-1074.
     """
-    units = value.exponent[where] - TINIEST
+    units = value.exponent[where] - SMALLEST_EXPONENT
     hi, lo = (np.ldexp(word[where], units) for word in value.mantissa)
     nearest = np.rint(hi)
     fraction = hi - nearest
     nearest += (fraction == 0.5) & (lo > 0)
     nearest -= (fraction == -0.5) & (lo < 0)
-    return np.ldexp(nearest, TINIEST)
+    return np.ldexp(nearest, SMALLEST_EXPONENT)

@@ -21,7 +21,7 @@ Exact = Any
 Move = Callable[[np.ndarray, Any], np.ndarray]
 
 
-class Plain:
+class Float64Numbers:
     """Values in float64: exact enough where all data is narrower (spec/accuracy.md, A18)."""
 
     @staticmethod
@@ -30,7 +30,7 @@ class Plain:
         return np.asarray(array).astype(np.float64)
 
     @staticmethod
-    def near(value: Exact) -> np.ndarray:
+    def as_float64(value: Exact) -> np.ndarray:
         """The values themselves."""
         return value
 
@@ -45,7 +45,7 @@ class Plain:
         return value.sum(axis=axes, keepdims=True)
 
     @staticmethod
-    def over(value: Exact, n: float) -> Exact:
+    def divided_by(value: Exact, n: float) -> Exact:
         """value / n."""
         return value / n
 
@@ -85,7 +85,7 @@ class Plain:
         return e / e.sum()
 
 
-class Precise:
+class ScaledNumbers:
     """Values in double-double, each with an exponent of its own."""
 
     @staticmethod
@@ -94,7 +94,7 @@ class Precise:
         return Scaled.of(np.asarray(array).astype(np.float64))
 
     @staticmethod
-    def near(value: Exact) -> np.ndarray:
+    def as_float64(value: Exact) -> np.ndarray:
         """The leading word; infinite beyond the range of float64."""
         return np.ldexp(value.mantissa.hi, value.exponent)
 
@@ -111,7 +111,7 @@ class Precise:
         return value
 
     @staticmethod
-    def over(value: Exact, n: float) -> Exact:
+    def divided_by(value: Exact, n: float) -> Exact:
         """value / n."""
         return value / Scaled.of(n)
 
@@ -150,4 +150,4 @@ class Precise:
         return elementary.softmax(logits)
 
 
-Field = type[Plain] | type[Precise]
+Field = type[Float64Numbers] | type[ScaledNumbers]

@@ -97,7 +97,7 @@ class Operator:
         return "branches" in self.roles
 
     @property
-    def second(self) -> tuple[str, ...]:
+    def second_order_results(self) -> tuple[str, ...]:
         """The results of a written-out vjp_vjp; no gradient depends on a beta that is added last."""
         kept = self.differentiable if self.composed else tuple(n for n in self.differentiable if n != "beta")
         return (*kept, "g")

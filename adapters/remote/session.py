@@ -137,7 +137,7 @@ class RemoteSession:
         """Second order; see Session.vjp_vjp."""
         request = {"g": g, "cotangents": dict(cotangents)}
         asked = self._request("vjp_vjp", inputs, settings, parts, request)
-        return asked.reply(OPERATORS[self.operator].second)["gradients"]
+        return asked.reply(OPERATORS[self.operator].second_order_results)["gradients"]
 
     def nested(
         self,

@@ -297,7 +297,7 @@ class _Writer:
         record = self.spelling.operator
         if self._beside(ask):
             moved, second = self._directions(ask, ask.cotangents, "s")
-            bars = {name: self._variable(f"bar_{name}") for name in record.second}
+            bars = {name: self._variable(f"bar_{name}") for name in record.second_order_results}
             function = f"{self.spelling.function}_vjp_vjp"
             call = self.spelling.call(ask, inputs, function, handed["g"], *self._explicit(second, "s"))
             made = [f"{', '.join(bars.values())} = {call}"]

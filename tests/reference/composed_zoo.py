@@ -29,12 +29,12 @@ def part(p: Any, x: Any, leaves: Mapping[str, Node]) -> Node:
         return x
     if p.kind in ("convolution", "causal"):
         last = 2 if p.kind == "causal" else 1
-        terms = [own[0].picked(j) * x.shifted((j - last) * int(p.number)) for j in range(3)]
+        terms = [own[0].element(j) * x.shifted((j - last) * int(p.number)) for j in range(3)]
         return terms[0] + terms[1] + terms[2]
     if p.kind.startswith("fuse"):
         terms = list(x)
         if p.kind == "fuse_weighted":
-            terms = [own[0].picked(k) * y for k, y in enumerate(x)]
+            terms = [own[0].element(k) * y for k, y in enumerate(x)]
         if p.kind == "fuse_coupled":
             terms += [before.tanh() * y for before, y in pairwise(x)]
         total = terms[0]
@@ -201,7 +201,7 @@ def variants(
                     if parts["fuse"] is not None:
                         return x.cast(dtype) + part(parts["fuse"], ys, leaves).cast(dtype)
                     w = softmax(leaves["logits"].cast(dtype))
-                    terms = [w.picked(k) * y.cast(dtype) for k, y in enumerate(ys)]
+                    terms = [w.element(k) * y.cast(dtype) for k, y in enumerate(ys)]
                     terms = [x.cast(dtype), *terms] if first else [*terms, x.cast(dtype)]
                     total = terms[0]
                     for term in terms[1:]:

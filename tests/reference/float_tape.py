@@ -111,12 +111,12 @@ class Node:
         before = self.shape
         return self.moved(lambda z: z.reshape(shape), lambda g: g.reshaped(*before))
 
-    def picked(self, k: int) -> Node:
+    def element(self, k: int) -> Node:
         """Element k along the first axis."""
         count = self.shape[0]
-        return self.moved(lambda z: z[k], lambda g: g.placed(k, count))
+        return self.moved(lambda z: z[k], lambda g: g.as_element(k, count))
 
-    def placed(self, k: int, count: int) -> Node:
+    def as_element(self, k: int, count: int) -> Node:
         """Element k among zeros."""
 
         def move(z: Array) -> Array:
@@ -124,7 +124,7 @@ class Node:
             result[k] = z
             return result
 
-        return self.moved(move, lambda g: g.picked(k))
+        return self.moved(move, lambda g: g.element(k))
 
     def shifted(self, offset: int) -> Node:
         """result[t] = z[t + offset] along the second last axis, zero beyond."""

@@ -73,7 +73,7 @@ def unbiased(s: Node, eps: float) -> Node:
 def mixed(v: Leaves, weights: Callable[[Node], Node], keep: bool = True) -> Node:
     """x and weighted branches."""
     w = weights(v["logits"])
-    total = w.picked(0) * v["h0"] + w.picked(1) * v["h1"] + w.picked(2) * v["h2"]
+    total = w.element(0) * v["h0"] + w.element(1) * v["h1"] + w.element(2) * v["h2"]
     return total + v["x"] if keep else total
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from normspec.reference.accuracy import Arithmetic
-from normspec.reference.bounded import Number, Steps, Tape
+from normspec.reference.bounded import Number, Rounding, Tape
 from normspec.reference.composed import Composed
 from normspec.reference.highway import formula as highway_of
 from normspec.reference.pre_norm import formula as pre_norm_of
 from normspec.reference.residual import formula as residual_of
-from normspec.reference.values import Plain
+from normspec.reference.values import Float64Numbers
 from normspec.spec import pages
 from normspec.spec.parts import Part
 
@@ -77,8 +77,10 @@ def test_a_gradient_may_have_more_terms_than_the_definition():
     }
     found = {}
     for operator, call in calls.items():
-        steps = Steps(float32.u, float32.eta, float32.largest, 0.0)
-        x = Number(Tape(Plain, steps, steps), np.ones((1, 3)), np.ones((1, 3)), np.zeros((1, 3)), np.ones((1, 3)))
+        steps = Rounding(float32.u, float32.eta, float32.largest, 0.0)
+        x = Number(
+            Tape(Float64Numbers, steps, steps), np.ones((1, 3)), np.ones((1, 3)), np.zeros((1, 3)), np.ones((1, 3))
+        )
         call(x)
         if x.extra_terms:
             found[str(x.extra_terms)] = operator

@@ -36,7 +36,7 @@ class Running(Stated):
     @classmethod
     def of(cls, number: Any, units: Mapping[str, Any], labels: frozenset[str] = frozenset()) -> Running:
         """The code's bounds of a number, taken as given."""
-        held = (number.near, number.magnitude, number.error, number.product_bound)
+        held = (number.as_float64, number.magnitude, number.error, number.product_bound)
         return cls(*(array(one) for one in held), units, labels)
 
     def step(self, number: str, label: str, z: Any, **values: Any) -> Running:

@@ -25,7 +25,7 @@ def _precise():
 
 
 #: One evaluation of the envelope in float64, which A28 allows for.
-EVALUATION = 1 + 2.0**-20
+EVALUATION_FACTOR = 1 + 2.0**-20
 SHAPE = (3, 4)
 
 
@@ -62,7 +62,7 @@ def leaf(name: str) -> Part:
 def agrees(bound: np.ndarray, formula: Any) -> None:
     """Equal except for the rounding of the code's evaluation, which is in float64."""
     page = np.asarray(formula, dtype=object).astype(np.float64).reshape(bound.shape)
-    np.testing.assert_allclose(bound, page * EVALUATION, rtol=1e-9)
+    np.testing.assert_allclose(bound, page * EVALUATION_FACTOR, rtol=1e-9)
 
 
 def page(drawn: Drawn, *numbers: str, **values: Any) -> Bounds:

@@ -19,12 +19,12 @@ from mpmath import mpf
 from normspec.conformance.cases.case import Case
 from normspec.conformance.judging.truth import Truth
 from normspec.reference.accuracy import Arithmetic
-from normspec.reference.bounded import Number, Steps, Tape
-from normspec.reference.bounded_functions import plain_sum
+from normspec.reference.bounded import Number, Rounding, Tape
+from normspec.reference.bounded_functions import tensor_sum
 from normspec.reference.bounded_gradients import accumulated
 from normspec.reference.composed import Composed
 from normspec.reference.envelope import OperatorEnvelope, envelope_of
-from normspec.reference.values import Plain
+from normspec.reference.values import Float64Numbers
 from normspec.spec.parts import Part
 
 from .page_bounds import Bounds, Step, rules
@@ -310,9 +310,9 @@ class Numbers:
 
     tape: Tape = attrs.field(
         factory=lambda: Tape(
-            Plain,
-            Steps(COMPUTED.u, COMPUTED.eta, COMPUTED.largest),
-            Steps(DATA.u_data, DATA.eta_data, DATA.largest_data),
+            Float64Numbers,
+            Rounding(COMPUTED.u, COMPUTED.eta, COMPUTED.largest),
+            Rounding(DATA.u_data, DATA.eta_data, DATA.largest_data),
         )
     )
 
@@ -343,7 +343,7 @@ def test_numbers_that_are_formed(side: float):
     error = z * 2.0**-11 + DATA.eta_data
     assert np.isfinite(cast.error) == said("formed", most, DATA.largest_data, z=z, E=error, K=1)
     a, b = (numbers.number(M=part * side * most / 4) for part in (0.75, 0.25))
-    assert np.isfinite(plain_sum(a, b).error) == said(
+    assert np.isfinite(tensor_sum(a, b).error) == said(
         "of two tensors", most, M_a=float(a.magnitude[0]), M_b=float(b.magnitude[0])
     )
 

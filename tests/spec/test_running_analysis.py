@@ -20,14 +20,14 @@ from normspec.conformance.judging.findings import compare
 from normspec.conformance.sound.moments import merged_moments, streamed_moments
 from normspec.reference import bounded_functions as functions
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
-from normspec.reference.bounded import Number, Steps, Tape
+from normspec.reference.bounded import Number, Rounding, Tape
 from normspec.reference.bounded_gradients import accumulated
 from normspec.reference.bounded_norm import layer_norm, normalised
 from normspec.reference.composed import Composed
 from normspec.reference.double_double import DD
 from normspec.reference.envelope_rows import Rows
 from normspec.reference.formats import format_of
-from normspec.reference.values import Plain
+from normspec.reference.values import Float64Numbers
 from normspec.spec.parts import Part
 
 from .page_bounds import Bounds, blocks, carried_out, rules
@@ -51,7 +51,7 @@ def _precise():
 
 def alike(number: Number, page: Running) -> None:
     """The code's bounds of a number are those of the page."""
-    agree(number.near, page.z)
+    agree(number.as_float64, page.z)
     agree(number.magnitude, page.M)
     agree(number.error, page.E)
     agree(number.product_bound, page.K)
@@ -66,8 +66,10 @@ class Scene:
     random: np.random.Generator = attrs.field(factory=lambda: np.random.default_rng(11))
 
     def __attrs_post_init__(self) -> None:
-        steps = (Steps(a.u, eta, a.largest, eta * self.flushed) for a, eta in zip((FLOAT32, HALF), ETAS, strict=True))
-        self.tape = Tape(Plain, *steps)
+        steps = (
+            Rounding(a.u, eta, a.largest, eta * self.flushed) for a, eta in zip((FLOAT32, HALF), ETAS, strict=True)
+        )
+        self.tape = Tape(Float64Numbers, *steps)
 
     @property
     def units(self) -> dict[str, Any]:
@@ -98,9 +100,9 @@ OF_TWO: dict[str, tuple[Callable[[Number, Number], Number], Callable[[Running, R
     "a + b": (lambda a, b: a + b, lambda a, b: a + b),
     "a - b": (lambda a, b: a - b, lambda a, b: a - b),
     "a b": (lambda a, b: a * b, lambda a, b: a * b),
-    "of two tensors": (functions.plain_sum, Running.tensors),
+    "of two tensors": (functions.tensor_sum, Running.tensors),
     "sum of n terms": (lambda a, b: a.total(1), lambda a, b: a.total()),
-    "a / n": (lambda a, b: a.over(7), lambda a, b: a / 7),
+    "a / n": (lambda a, b: a.divided_by(7), lambda a, b: a / 7),
     "mean": (lambda a, b: a.mean(), lambda a, b: a.mean()),
     "t among m others": (
         lambda a, b: a.in_sum(5),
@@ -108,7 +110,7 @@ OF_TWO: dict[str, tuple[Callable[[Number, Number], Number], Callable[[Running, R
     ),
     **{
         f"2^{k} a": (
-            lambda a, b, k=k: a.doubled(2.0**k),
+            lambda a, b, k=k: a.times_power_of_two(2.0**k),
             lambda a, b, k=k: a.step("A22", "a times 2 to the k", 2 ** mpf(k) * a.z, **a.bounds("a"), k=k),
         )
         for k in (-3, 0, 2)
@@ -145,7 +147,7 @@ def test_given_and_formed(flushed: bool):
     page = scene.page(a)
     values = {"z": page.z, "M": page.M, "E": page.E, "K": page.K, **scene.units}
     for code, labels in (
-        (scene.tape.given(a.near), {"given"}),
+        (scene.tape.given(a.as_float64), {"given"}),
         (a.materialised(), {"formed"}),
         (a.cast_to_data(), {"formed", "narrower"}),
     ):
@@ -179,7 +181,7 @@ def test_functions(error: float, flushed: bool):
 
 def test_tanh_far_from_0():
     """A23 where exp(2e) is beyond float64: z = 400 in error by 350 is 50 at least, and tanh(50) = 1 - 7.4e-44."""
-    tape = Tape(Plain, Steps(0.0, 0.0, 1e300, 0.0), Steps(0.0, 0.0, 1e300, 0.0))
+    tape = Tape(Float64Numbers, Rounding(0.0, 0.0, 1e300, 0.0), Rounding(0.0, 0.0, 1e300, 0.0))
     z = Number(tape, np.array([400.0, 400.0]), np.full(2, 750.0), np.array([350.0, 380.0]), np.full(2, 750.0))
     np.testing.assert_allclose(functions.tanh(z).error, 2 * np.exp([-100.0, -40.0]), rtol=1e-12)
 
@@ -229,7 +231,7 @@ def test_weights(logits: tuple[float, ...]):
     told |= {**on_page, **on_page["g"].bounds("g")}
     found, of_largest = (carried_out("A25", labels, told, since="p") for labels in (set(), {"largest logit"}))
     agree(w.parents[0][1](g).error, np.where(largest, of_largest["E_p"], found["E_p"]))
-    total = functions.weighed(z, w)
+    total = functions.weighted_sum(z, w)
     agree(total.error, found["E_y"])
     product = total.parents[0][0]
     passed = product.parents[0][1](g)
@@ -271,7 +273,7 @@ def test_a_result(arithmetic: Arithmetic, labels: set[str]):
     parts = {"branch": Part("leaf", ("branch.h",)), "shortcut": None, "activation": None}
     call = Composed("residual", {"x": x, "branch.h": h}, {}, parts, arithmetic)
     number = call._y
-    told = {"z": array(number.near), "E": array(number.error), "M": array(number.magnitude)}
+    told = {"z": array(number.as_float64), "E": array(number.error), "M": array(number.magnitude)}
     told |= {"u_o": mpf(arithmetic.u_data), "eta_o": mpf(arithmetic.eta_data)}
     agree(call.y().error, carried_out("A28", labels, told)["ENV"])
     second = call._value(number, "x", uses=2).error
@@ -300,10 +302,10 @@ def test_sums_in_any_order(dtype: str, n: int):
     """A1: the code's tape has the bound, and sums in sequence, in pairs and in reverse are within it."""
     (rule,) = rules("A1")
     terms = np.random.default_rng(n).standard_normal(n).astype(dtype)
-    steps = Steps(Arithmetic.of(dtype, None, AccuracyClass(storage="native")).u, 0.0, np.inf)
+    steps = Rounding(Arithmetic.of(dtype, None, AccuracyClass(storage="native")).u, 0.0, np.inf)
     told = {"t": array(terms), "s": n - 1, "u": mpf(steps.u), **CALLED}
     bound = evaluate(rule.text, ChainMap(told, FUNCTIONS))
-    tape = Tape(Plain, steps, steps)
+    tape = Tape(Float64Numbers, steps, steps)
     agree(tape.given(terms).total(0).error, bound)
     for order in (terms, terms[::-1], np.sort(terms), terms[np.argsort(abs(terms))]):
         for total in (np.add.accumulate(order, dtype=dtype)[-1], in_pairs(order)):
@@ -346,8 +348,8 @@ def test_the_normalisation(name: str, n: int, off: float):
     accuracy = CLASSES[name]
     a = Arithmetic.of("bfloat16" if name == "H2" else "float32", None, accuracy).composed
     a = attrs.evolve(a, eta=ETAS[0], eta_data=ETAS[1])
-    steps = Steps(a.u, a.eta, a.largest)
-    tape, random = Tape(Plain, steps, steps), np.random.default_rng(5)
+    steps = Rounding(a.u, a.eta, a.largest)
+    tape, random = Tape(Float64Numbers, steps, steps), np.random.default_rng(5)
     x, g, back = (tape.given(random.standard_normal((3, k))) for k in (n, n, 1))
     gamma, beta = (tape.given(random.standard_normal(n)) for _ in range(2))
     x.error = off * np.abs(random.standard_normal((3, n)))
@@ -360,10 +362,10 @@ def test_the_normalisation(name: str, n: int, off: float):
     def of(symbol: str) -> Callable[[Any], Any]:
         return lambda z: Bounds({**told, "x": z}, marks, statistics)[symbol]
 
-    told |= {"x": array(x.near), "e": array(x.error)}
+    told |= {"x": array(x.as_float64), "e": array(x.error)}
     own = {symbol: of(symbol)(told["x"]) for symbol in ("E_mu", "E_v")} if not off else {}
     page = Bounds({**told, **own, "E_mu()": of("E_mu"), "E_v()": of("E_v")}, marks, ("A7", "A26"))
-    xhat, r, _ = normalised(x, 0.125, a, gamma.near.reshape(1, -1))
+    xhat, r, _ = normalised(x, 0.125, a, gamma.as_float64.reshape(1, -1))
     named = {"xhat": page["xhat"], "r": page["r"]}
     running = {symbol: Running(z, *(page[f"{bound}_{symbol}"] for bound in "MEK"), told) for symbol, z in named.items()}
     alike(xhat, running["xhat"])
