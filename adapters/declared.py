@@ -64,17 +64,17 @@ class Declared:
         return Fixed(**found, shape=shape, ranks=(self.value("rank"),) if "rank" in self.fixed else ())
 
     def to_plain(self) -> dict[str, Any]:
-        """The declarations as plain values, which `heard` reads back."""
+        """The declarations as plain values, which `from_plain` reads back."""
         return {name: value for name, value in asdict(self).items() if value}
 
     @classmethod
-    def from_plain(cls, told: Mapping[str, Any]) -> Declared:
-        """Declarations from the values of `told`. Raises WrongDeclaration."""
+    def from_plain(cls, plain: Mapping[str, Any]) -> Declared:
+        """Declarations from the values of `to_plain`. Raises WrongDeclaration."""
         return cls(
-            dict(told.get("parameters", {})),
-            told.get("layout", ""),
-            dict(told.get("fixed", {})),
-            bool(told.get("layers", False)),
+            dict(plain.get("parameters", {})),
+            plain.get("layout", ""),
+            dict(plain.get("fixed", {})),
+            bool(plain.get("layers", False)),
         )
 
 

@@ -100,15 +100,15 @@ class Fixed:
         return found
 
     def to_plain(self) -> dict[str, Any]:
-        """The fixed settings as plain values, which `heard` reads back."""
+        """The fixed settings as plain values, which `fixed_from_plain` reads back."""
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
 
-def fixed_from_plain(told: Mapping[str, Any]) -> Fixed:
-    """Fixed settings from the values of `Fixed.told`; lists become tuples. Raises ValueError if they are not valid."""
+def fixed_from_plain(plain: Mapping[str, Any]) -> Fixed:
+    """Fixed settings from the values of `Fixed.to_plain`; lists become tuples. ValueError if they are invalid."""
     try:
         values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in told.items()
+            name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()
         }
         if "given" in values:
             values["given"] = tuple(tuple(one) for one in values["given"])

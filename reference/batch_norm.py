@@ -50,7 +50,7 @@ def batch_norm_exact(
     else:
         keep = rows.ONE - weight
         new = keep * old[0] + weight * found.rows.mean, keep * old[1] + weight * found.rows.variance
-    mean, variance = (found.layout.parameter_back(one).to_dd() for one in new)
+    mean, variance = (found.layout.to_parameter_shape(one).to_dd() for one in new)
     return found.y(), mean, variance
 
 

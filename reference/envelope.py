@@ -63,8 +63,8 @@ class OperatorEnvelope:
             sums = self.forward.parameter_sums(rows, self.layout.sharing)
             return {
                 "dx": in_shape(self.layout, self.forward.dx(rows)),
-                "dgamma": self.layout.parameter_back(sums.dgamma_bound()),
-                "dbeta": self.layout.parameter_back(sums.dbeta_bound()),
+                "dgamma": self.layout.to_parameter_shape(sums.dgamma_bound()),
+                "dbeta": self.layout.to_parameter_shape(sums.dbeta_bound()),
             }
 
     def running(self, old_mean: Any, old_variance: Any, momentum: float, *, bessel: bool) -> dict[str, Array]:
@@ -109,7 +109,7 @@ class OperatorEnvelope:
             )
         return {
             "x": in_shape(self.layout, x_bar),
-            "gamma": self.layout.parameter_back(gamma_bar),
+            "gamma": self.layout.to_parameter_shape(gamma_bar),
             "g": in_shape(self.layout, g_bar),
         }
 

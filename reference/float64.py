@@ -48,7 +48,7 @@ class Float64Values:
         return _dd(np.array(in_shape(self._parts[-1], rows)))
 
     def _parameter(self, values: Array) -> DD:
-        return _dd(self._parts[-1].parameter_back(values))
+        return _dd(self._parts[-1].to_parameter_shape(values))
 
     def y(self) -> DD:
         """gamma xhat + beta."""

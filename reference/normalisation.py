@@ -87,7 +87,7 @@ class Normalisation:
         return self.layout.back(result).to_dd()
 
     def _parameter_back(self, result: Scaled) -> DD:
-        return self.layout.parameter_back(result).to_dd()
+        return self.layout.to_parameter_shape(result).to_dd()
 
     def _of_gamma(self, result: Scaled) -> DD | None:
         return self._parameter_back(result) if self.has_gamma else None

@@ -125,13 +125,13 @@ class Layout:
 
     def rows(self, values: A) -> A:
         """An array of x's shape as a matrix with one group per row."""
-        if self.moves:
+        if self.needs_transpose:
             values = values.transpose(*self._order)
         return values.reshape(self.count, self.size)
 
     def back(self, rows: A) -> A:
         """A matrix of `rows` in x's shape."""
-        if not self.moves:
+        if not self.needs_transpose:
             return rows.reshape(*self.shape)
         order = self._order
         return rows.reshape(*self._sizes(order)).transpose(*(order.index(axis) for axis in range(len(order))))
@@ -156,7 +156,7 @@ class Layout:
             terms = terms.sum(2)
         return terms.reshape(self.repeats, self.parameters).sum(0).reshape(self.parameters)
 
-    def parameter_back(self, values: A) -> A:
+    def to_parameter_shape(self, values: A) -> A:
         """One value per parameter, in gamma's shape."""
         return values.reshape(*self.parameter_shape)
 
@@ -169,7 +169,7 @@ class Layout:
         return (*self.before, *self.parameter, *self.after)
 
     @cached_property
-    def moves(self) -> bool:
+    def needs_transpose(self) -> bool:
         """Whether the axes of a group are not the last ones of x, or not in order."""
         return self._order != tuple(range(len(self.shape)))
 

@@ -94,7 +94,7 @@ class Call:
     def rows(self, values: np.ndarray, groups: np.ndarray) -> np.ndarray:
         """The values of some groups in an array of x's shape: a matrix with one group per row; a view if possible."""
         layout, first, count = self.layout, int(groups[0]), len(groups)
-        if int(groups[-1]) - first == count - 1 and not layout.moves and values.flags.c_contiguous:
+        if int(groups[-1]) - first == count - 1 and not layout.needs_transpose and values.flags.c_contiguous:
             return values.reshape(layout.count, layout.size)[first : first + count]
         view, places = self._view(values, groups)
         return view[places].reshape(count, layout.size)

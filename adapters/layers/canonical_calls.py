@@ -59,10 +59,10 @@ class Layers:
     #: The settings that none of its layers can vary, as far as known yet.
     fixed: Fixed = field(default_factory=Fixed)
     #: Whether the constructor gets a size of one axis as a tuple.
-    tuples: bool = False
+    size_as_tuple: bool = False
     #: Whether the layer takes x with batch axes, although the framework's own layers take one sample.
-    whole: bool = False
-    _kept: dict[Any, MadeLayer] = field(default_factory=dict)
+    takes_batch: bool = False
+    _made_layers: dict[Any, MadeLayer] = field(default_factory=dict)
 
     def takes(self, key: str) -> bool:
         """Whether a layer can be made with another value of this setting, a key of names.ARGUMENTS."""
@@ -93,8 +93,8 @@ class Layers:
             size, given, settings = (), (), {}
         rank = rank if self.kit.builds and self.constructor is not None else 2
         handed = self.kit.handed(dtype) if self.constructor is not None and self.constructor.handed else {}
-        key = (size, given, device, rank, dtype if handed else "", self.tuples, tuple(sorted(settings.items())))
-        if key not in self._kept:
+        key = (size, given, device, rank, dtype if handed else "", self.size_as_tuple, tuple(sorted(settings.items())))
+        if key not in self._made_layers:
             layer = self.instance
             if self.constructor is not None:
                 with self.kit.making():
@@ -102,8 +102,8 @@ class Layers:
             own = self.kit.tensors(layer)
             trained = [name for name, one in own.items() if one.trained]
             roles = parameters_of(own, trained, self.operator, self.declared.parameters, self.label)
-            self._kept[key] = MadeLayer(self.kit.placed(layer, device), roles, own)
-        return self._kept[key]
+            self._made_layers[key] = MadeLayer(self.kit.placed(layer, device), roles, own)
+        return self._made_layers[key]
 
     def _new(
         self,
@@ -114,7 +114,7 @@ class Layers:
         handed: Mapping[str, Any],
     ) -> Any:
         assert self.constructor is not None
-        extent = size if len(size) != 1 or self.tuples else size[0]
+        extent = size if len(size) != 1 or self.size_as_tuple else size[0]
         affine = {"affine": bool(given), "scale": "gamma" in given, "center": "beta" in given}
         layer = self.constructor(handed, size=extent, **affine, **settings)
         if not self.kit.is_layer(layer):
@@ -160,7 +160,7 @@ class Layers:
 
     def _sample(self, rank: int, settings: Mapping[str, Any]) -> int:
         """How many trailing axes of the layer's input belong to one sample."""
-        if self.whole:
+        if self.takes_batch:
             return rank
         trailing = OPERATORS[self.operator].groups is Groups.TRAILING and not self.channels_first
         return len(settings["axes"]) if trailing else rank - 1

@@ -67,8 +67,8 @@ def _made(layers: Layers) -> MadeLayer:
 def _first(layers: Layers) -> MadeLayer:
     """A first layer; a size of one axis is passed as a number, or as a tuple if a number fails."""
     failed: Exception | None = None
-    for tuples in (False, True) if layers.takes("size") else (False,):
-        layers.tuples = tuples
+    for size_as_tuple in (False, True) if layers.takes("size") else (False,):
+        layers.size_as_tuple = size_as_tuple
         try:
             return _made(layers)
         except NormspecError:
@@ -166,10 +166,10 @@ def _ranks_and_batch(layers: Layers) -> tuple[int, ...]:
     except WrongSignature:
         if not layers.kit.maps:
             raise
-        layers.whole = True
+        layers.takes_batch = True
         with contextlib.suppress(WrongSignature):
             return _ranks_and_layout(layers)
-        layers.whole = False
+        layers.takes_batch = False
         raise
 
 

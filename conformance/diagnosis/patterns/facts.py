@@ -156,7 +156,7 @@ class Facts:
     def total(self, values: Array) -> Array:
         """Summed over all values that share a parameter, in gamma's shape."""
         layout = self.case.layout
-        return layout.parameter_back(layout.total(layout.rows(values)))
+        return layout.to_parameter_shape(layout.total(layout.rows(values)))
 
 
 def _called(part: Part, inputs: Mapping[str, Array | None], handed: Array) -> Array:
