@@ -90,7 +90,7 @@ def test_a_state_of_ones_own_is_found_by_the_names_of_its_places():
 
 def test_a_layer_that_takes_a_whole_batch_is_handed_one():
     """Where no call with one sample works."""
-    assert agrees(WholeBatch, op="layer_norm").call.whole
+    assert agrees(WholeBatch, op="layer_norm").call.takes_batch
 
 
 def test_a_state_that_is_not_there_is_asked_for():
