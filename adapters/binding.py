@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..spec.conventions import validate
-from ..spec.errors import Where, choices
+from ..spec.errors import SourceLine, choices
 from ..spec.operators import OPERATORS, Operator
 from ..spec.parts import Part, Parts
-from .fixed import Fixed
+from .fixed import FixedSettings
 from .known import KnownViolation
 
 #: The derivatives that an author may define beside a function NAME, as NAME_vjp and so on.
@@ -86,11 +86,11 @@ class Binding:
     #: The canonical call without eps and momentum: the framework's defaults apply. None if there are no defaults.
     defaults: Callable[..., Any] | None = None
     #: The settings and sizes that no call can vary: its cases are drawn with these values.
-    fixed: Fixed = field(default_factory=Fixed)
+    fixed: FixedSettings = field(default_factory=FixedSettings)
     #: For a model: the paths of the layers this binding stands for, of which only the first is called. Else empty.
     layers: tuple[str, ...] = ()
     #: The line that defines a user's own function or layer; None for a framework's.
-    where: Where | None = None
+    where: SourceLine | None = None
 
     def on(self, device: str) -> Binding:
         """The binding on a device ("cuda:0"): its conventions include those it follows only there."""

@@ -12,7 +12,7 @@ from ..spec.parts import Part, Parts
 from .binding import Binding
 from .bridge import Bridge
 from .build_parts import build_part
-from .recording import Recorded, Recorder
+from .recording import RecordedPart, Recorder
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class CallArguments:
             built: Callable[..., Any] = build_part(
                 part, leaves, self.bridge, memory=self.memory, notes=notes, tangents=tangents
             )
-            handed = built if recorder is None else Recorded(built, role, recorder)
+            handed = built if recorder is None else RecordedPart(built, role, recorder)
             if part.kind == "common":
                 common[part] = handed
             return handed

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..spec.errors import Where
+from ..spec.errors import SourceLine
 from .target import Target
 from .traceback_lines import short
 
@@ -20,7 +20,7 @@ from .traceback_lines import short
 _HOLDING = ("body", "orelse", "finalbody", "handlers")
 
 
-def defined(target: Target, function: Any, module: ModuleType | None, name: str, file: str = "") -> Target:
+def with_definition(target: Target, function: Any, module: ModuleType | None, name: str, file: str = "") -> Target:
     """
     The target, with the line that defines ``name`` in the module added to each binding, if that line is found.
 
@@ -34,7 +34,7 @@ def defined(target: Target, function: Any, module: ModuleType | None, name: str,
     return replace(target, bindings=tuple(replace(one, where=where) for one in target.bindings))
 
 
-def definition_of(function: Any, module: ModuleType | None, name: str) -> Where | None:
+def definition_of(function: Any, module: ModuleType | None, name: str) -> SourceLine | None:
     """
     The line that defines a function, class or object; None if none is found.
 
@@ -87,5 +87,5 @@ def _names(one: ast.AST) -> Sequence[str]:
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
-def _at(file: str, line: int) -> Where:
-    return Where(short(file), line, linecache.getline(file, line).strip())
+def _at(file: str, line: int) -> SourceLine:
+    return SourceLine(short(file), line, linecache.getline(file, line).strip())

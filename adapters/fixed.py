@@ -13,7 +13,7 @@ _COMBINATIONS = (("gamma", "beta"), ("gamma",), ("beta",), ())
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedSettings:
     """The settings and sizes that a binding fixes; a call may choose those that are None or an empty tuple."""
 
     #: The number added to the variance or the mean square.
@@ -41,7 +41,7 @@ class Fixed:
     given: tuple[tuple[str, ...], ...] = ()
 
     def __bool__(self) -> bool:
-        return self != Fixed()
+        return self != FixedSettings()
 
     def declines(self, operator: str, shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
         """Why a call with x of this shape and these settings cannot be made; None if it can."""
@@ -104,7 +104,7 @@ class Fixed:
         return {name: value for name, value in asdict(self).items() if value not in (None, ())}
 
 
-def fixed_from_plain(plain: Mapping[str, Any]) -> Fixed:
+def fixed_from_plain(plain: Mapping[str, Any]) -> FixedSettings:
     """Fixed settings from the values of `Fixed.to_plain`; lists become tuples. ValueError if they are invalid."""
     try:
         values: dict[str, Any] = {
@@ -112,7 +112,7 @@ def fixed_from_plain(plain: Mapping[str, Any]) -> Fixed:
         }
         if "given" in values:
             values["given"] = tuple(tuple(one) for one in values["given"])
-        return Fixed(**values)
+        return FixedSettings(**values)
     except TypeError as error:
         raise ValueError(f"no fixed settings: {error}") from None
 

@@ -9,7 +9,7 @@ from ..spec.errors import NotImportable, UnknownTarget
 from ..spec.operators import OPERATORS
 from . import own_function
 from .layers_in_file import layers_in
-from .loading import existing
+from .loading import existing_file
 from .targets import check_written
 
 
@@ -28,7 +28,7 @@ def targets_in(target: str, op: Sequence[str] | None = None) -> tuple[str, ...]:
     """
     path = target.rstrip(":")
     check_written(path)
-    file = existing(path)
+    file = existing_file(path)
     try:
         tree = ast.parse(file.read_bytes(), str(file))
     except SyntaxError as error:

@@ -222,7 +222,7 @@ def without_limits(reasons: Mapping[str, str]) -> tuple[KnownViolation, ...]:
     return tuple(KnownViolation(requirement, reason) for requirement, reason in reasons.items())
 
 
-def entries(found: Iterable[Any]) -> tuple[KnownViolation, ...]:
+def checked_entries(found: Iterable[Any]) -> tuple[KnownViolation, ...]:
     """The entries that a function's author wrote. Raises WrongEntry if one is not a KnownViolation."""
     several = tuple(found)
     for one in several:

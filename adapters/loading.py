@@ -32,7 +32,7 @@ def load_file(path: str, *, named: str = "") -> ModuleType:
     ``named`` is the file's name in messages, if not its path. Raises NotImportable, or FrameworkMissing if the file
     imports a framework that is not installed.
     """
-    file, path = existing(path, named=named), named or path
+    file, path = existing_file(path, named=named), named or path
     if file in _OPERATORS:
         return _OPERATORS[file]
     name = f"normspec_target_{next(_COUNT)}_{file.stem}"
@@ -52,7 +52,7 @@ def load_file(path: str, *, named: str = "") -> ModuleType:
     return module
 
 
-def existing(path: str, *, named: str = "") -> Path:
+def existing_file(path: str, *, named: str = "") -> Path:
     """The absolute path of a file. Raises NotImportable if there is none; the message calls it ``named``."""
     file = Path(path).expanduser()
     if not file.exists():

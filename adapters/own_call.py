@@ -14,8 +14,8 @@ from typing import Any
 from ..spec.errors import CannotVary, WrongSignature
 from ..spec.operators import OPERATORS, Groups
 from .bridge import Bridge
-from .declared import Declared
-from .fixed import Fixed, parameter_choices
+from .declarations import Declarations
+from .fixed import FixedSettings, parameter_choices
 from .layers.names import meaning
 
 
@@ -28,12 +28,12 @@ class OwnCall:
     settings: Mapping[str, str]
     #: Which of gamma and beta the function does not take.
     lacking: frozenset[str]
-    fixed: Fixed
+    fixed: FixedSettings
     #: Whether the function takes x with the features in axis 1.
     channels_first: bool
 
     @classmethod
-    def of(cls, function: Any, operator: str, declared: Declared, label: str) -> OwnCall:
+    def of(cls, function: Any, operator: str, declared: Declarations, label: str) -> OwnCall:
         """
         How to call a function, from its signature and its declaration.
 
@@ -125,7 +125,9 @@ EXAMPLES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def _fixed(operator: str, declared: Declared, lacking: frozenset[str], settings: Mapping[str, str]) -> Fixed:
+def _fixed(
+    operator: str, declared: Declarations, lacking: frozenset[str], settings: Mapping[str, str]
+) -> FixedSettings:
     """The declared settings, without those that a call can give anyway; shapes and channels stay."""
     possible, always = parameter_choices(operator), declared.affine("given")
     given = tuple(one for one in possible if not lacking & set(one) and always <= set(one))
@@ -135,7 +137,7 @@ def _fixed(operator: str, declared: Declared, lacking: frozenset[str], settings:
     return replace(fixed, given=() if len(given) == len(possible) else given)
 
 
-def _settings(function: Any, operator: str, declared: Declared) -> dict[str, str]:
+def _settings(function: Any, operator: str, declared: Declarations) -> dict[str, str]:
     """The settings that a function takes, each with the function's own name for it."""
     wanted = OPERATORS[operator].settings
     signature = _signature(function)

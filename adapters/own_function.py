@@ -23,12 +23,12 @@ from ..spec.errors import (
 )
 from ..spec.operators import OPERATORS
 from .binding import DERIVATIVES, Binding, accepts_all
-from .declared import NOTHING, Declared
-from .definition import defined
-from .fixed import Fixed
+from .declarations import NOTHING_DECLARED, Declarations
+from .definition import with_definition
+from .fixed import FixedSettings
 from .frameworks import FRAMEWORKS, SLOW, active_backend, adapter, full_name
 from .imports import implied_frameworks
-from .known import KnownViolation, entries, without_limits
+from .known import KnownViolation, checked_entries, without_limits
 from .loading import load_file, load_module
 from .own_call import EXAMPLES, OwnCall
 from .own_layer import is_layer_like, layer_target, which_operator
@@ -54,7 +54,7 @@ def from_name(
     operators: tuple[str, ...] | None,
     framework: str | None,
     file: str = "",
-    declared: Declared = NOTHING,
+    declared: Declarations = NOTHING_DECLARED,
 ) -> Target:
     """
     The target at FILE.py:NAME or package.module:NAME; NAME may be dotted.
@@ -75,7 +75,7 @@ def from_name(
             raise NoSuchName(f"{place} has no {name!r}{hint}") from error
     found = _named(target, function, module, name, operators, framework, file, declared)
     found = replace(found, _traits={"cpu": before[found.framework]} if found.framework in before else {})
-    return defined(found, function, module, name, place if file else "")
+    return with_definition(found, function, module, name, place if file else "")
 
 
 def _named(
@@ -86,7 +86,7 @@ def _named(
     operators: tuple[str, ...] | None,
     framework: str | None,
     file: str,
-    declared: Declared,
+    declared: Declarations,
 ) -> Target:
     """The target for the object with this name in a module."""
     if declared.layers:
@@ -109,7 +109,7 @@ def _functions_of(module: ModuleType) -> list[str]:
 
 
 def from_callable(
-    function: Any, operators: tuple[str, ...] | None, framework: str | None, declared: Declared = NOTHING
+    function: Any, operators: tuple[str, ...] | None, framework: str | None, declared: Declarations = NOTHING_DECLARED
 ) -> Target:
     """The target for this callable or layer."""
     if declared.layers:
@@ -128,7 +128,7 @@ def from_callable(
     module = sys.modules.get(holder) if isinstance(holder, str) else None
     owner = module if module is not None and getattr(module, label, None) is function else None
     found = _target(label, function, operator, framework, module, owner, label, declared)
-    return defined(found, bare, owner, label)
+    return with_definition(found, bare, owner, label)
 
 
 def _target(
@@ -139,7 +139,7 @@ def _target(
     module: ModuleType | None,
     owner: ModuleType | None,
     name: str,
-    declared: Declared = NOTHING,
+    declared: Declarations = NOTHING_DECLARED,
 ) -> Target:
     _check_callable(function, label)
     own = OwnCall.of(function, operator, declared, label) if declared else None
@@ -165,7 +165,7 @@ def _target(
         accepts=_accepts(siblings["accepts"], label),
         has_modes=has_modes,
         unsupported_keywords=unsupported_keywords,
-        fixed=own.fixed if own is not None else Fixed(),
+        fixed=own.fixed if own is not None else FixedSettings(),
     )
     return Target(label, framework, folder.BRIDGE.version, folder.BRIDGE, (binding,), slow=full_name(framework) in SLOW)
 
@@ -383,7 +383,7 @@ def _known_violations(beside: Any, label: str) -> tuple[KnownViolation, ...]:
     if isinstance(beside, Mapping) and all(isinstance(text, str) for pair in beside.items() for text in pair):
         return without_limits(beside)
     if isinstance(beside, (list, tuple)):
-        return entries(beside)
+        return checked_entries(beside)
     raise BadSibling(
         f"{label}_expected is {type(beside).__name__}: make it a tuple of normspec.KnownViolation, or a dict from"
         " requirements, such as 'CM-V3', to why they are violated"

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..spec.errors import UnknownOperator, WrongSignature, one_line
 from ..spec.operators import OPERATORS
-from .declared import Declared
+from .declarations import Declarations
 from .frameworks import SLOW, adapter, full_name
 from .layers.build import binding_of, operator_of
 from .layers.constructor import Constructor, is_factory
@@ -48,7 +48,7 @@ def layer_target(
     value: Any,
     module: ModuleType | None,
     operators: tuple[str, ...] | None,
-    declared: Declared,
+    declared: Declarations,
     file: str = "",
 ) -> Target:
     """

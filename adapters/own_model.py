@@ -10,7 +10,7 @@ from typing import Any
 from ..spec.errors import NormspecError, WrongSignature, one_line
 from ..spec.operators import OPERATORS
 from .binding import Binding
-from .declared import Declared
+from .declarations import Declarations
 from .frameworks import SLOW, adapter, full_name
 from .layers.build import binding_of
 from .layers.constructor import attribute
@@ -20,7 +20,7 @@ from .own_layer import folder_of_layer, kit_of, without_state
 from .target import Target
 
 
-def model_target(label: str, value: Any, operators: tuple[str, ...] | None, declared: Declared) -> Target:
+def model_target(label: str, value: Any, operators: tuple[str, ...] | None, declared: Declarations) -> Target:
     """
     The target for the layers of a model: an instance, or a class or function that makes one without arguments.
 
@@ -89,7 +89,7 @@ def _words(paths: list[str]) -> str:
     return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
 
 
-def _binding(kit: Kit, layer: Any, operator: str, paths: list[str], declared: Declared) -> Binding:
+def _binding(kit: Kit, layer: Any, operator: str, paths: list[str], declared: Declarations) -> Binding:
     label = _words(paths)
     try:
         found = binding_of(kit, layer, operator, label, declared)

@@ -60,7 +60,7 @@ class Recorder:
         return None if call.returned is None else self.read(call.tensor)
 
 
-class Recorded:
+class RecordedPart:
     """Wraps a part and records its calls; other attributes, such as its derivatives, pass through."""
 
     def __init__(self, part: Callable[..., Any], role: str, recorder: Recorder) -> None:
@@ -84,5 +84,5 @@ class Recorded:
             raise AttributeError(name)
         return getattr(self._part, name)
 
-    def __deepcopy__(self, memo: Any) -> Recorded:
+    def __deepcopy__(self, memo: Any) -> RecordedPart:
         return self  # calls of a copy would not be recorded

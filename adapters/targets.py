@@ -11,7 +11,7 @@ from typing import Any
 from ..spec.errors import UnknownFramework, UnknownOperator, UnknownTarget, choices
 from ..spec.operators import OPERATORS
 from . import own_function
-from .declared import NOTHING, Declared
+from .declarations import NOTHING_DECLARED, Declarations
 from .frameworks import KNOWN, SLOW, adapter, check_framework, check_framework_name, full_name, installed
 from .own_layer import is_layer_like
 from .target import Target
@@ -44,7 +44,7 @@ def resolve(
     op: str | Sequence[str] | None = None,
     framework: str | None = None,
     file: str = "",
-    declared: Declared = NOTHING,
+    declared: Declarations = NOTHING_DECLARED,
 ) -> Target:
     """
     Find the target the user means: a known name, FILE.py:NAME, package.module:NAME, or a callable.

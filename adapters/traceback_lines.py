@@ -7,7 +7,7 @@ import os
 import sysconfig
 from pathlib import Path
 
-from ..spec.errors import Where
+from ..spec.errors import SourceLine
 
 #: Folders whose lines a user cannot change: our own code that a target's exception passes through, installed packages,
 #: and the standard library.
@@ -19,7 +19,7 @@ _STANDARD = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "pla
 _MOST = 200
 
 
-def innermost(error: BaseException) -> Where | None:
+def innermost(error: BaseException) -> SourceLine | None:
     """
     The innermost line of an exception's traceback in the user's own file; None if there is none.
 
@@ -34,7 +34,7 @@ def innermost(error: BaseException) -> Where | None:
     if found is None:
         return None
     file, line = found
-    return Where(short(file), line, linecache.getline(file, line).strip()[:_MOST])
+    return SourceLine(short(file), line, linecache.getline(file, line).strip()[:_MOST])
 
 
 def _is_own(file: str) -> bool:

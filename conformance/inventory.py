@@ -11,7 +11,7 @@ import attrs
 from ..adapters.dtypes import DTYPES
 from ..adapters.frameworks import KNOWN, how_to_install, missing
 from ..adapters.remote.host import Host, Limits
-from ..adapters.remote.launching import ISOLATES, hosted, ready
+from ..adapters.remote.launching import ISOLATES, opened_target, start_host
 from ..adapters.target import Target
 from ..adapters.targets import resolve
 from ..spec.errors import NormspecError
@@ -75,7 +75,7 @@ def _asked(pythons: Mapping[str, str], progress: Listener | None) -> dict[str, E
             try:
                 if ISOLATES:
                     # A device may need more memory than the limit for checks on the CPU.
-                    hosts[name] = hosted(name, python=python, limits=Limits(memory=None))
+                    hosts[name] = start_host(name, python=python, limits=Limits(memory=None))
             except NormspecError as error:
                 found[name] = _broken(name, python, error)
         for name, python in pythons.items():
@@ -91,7 +91,7 @@ def _asked(pythons: Mapping[str, str], progress: Listener | None) -> dict[str, E
 
 def _opened(name: str, python: str, host: Host | None) -> Entry:
     try:
-        target = resolve(name) if host is None else ready(host)
+        target = resolve(name) if host is None else opened_target(host)
         entry = _entry(name, python, target)
         target.close()
     except NormspecError as error:

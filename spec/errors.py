@@ -110,7 +110,7 @@ class LayoutNotApplicable(NormspecError):
 
 
 @dataclass(frozen=True)
-class Where:
+class SourceLine:
     """A line of a user's own file."""
 
     file: str
@@ -132,7 +132,7 @@ class TargetRaised(Exception):
         *,
         words: str = "",
         by_a_part: bool | None = None,
-        where: Where | None = None,
+        where: SourceLine | None = None,
     ) -> None:
         super().__init__(original, stage)
         #: The exception that the target raised; None if it did so in another process.

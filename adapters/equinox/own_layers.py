@@ -16,7 +16,7 @@ import jax
 
 from ...spec.errors import WrongSignature
 from ..binding import Binding
-from ..jax.own_layers import JaxKit, modes
+from ..jax.own_layers import JaxKit, mode_arguments
 from ..layers.kit import LayerTensor
 from .layers import BINDINGS
 
@@ -56,7 +56,7 @@ class EquinoxKit(JaxKit):
         module, state = _with_state(layer)
         module = eqx.nn.inference_mode(_lent(module, lent), value=not training)
         before = None if state is None else _with(module, state, lent)
-        keywords = modes(type(module).__call__, training=training)
+        keywords = mode_arguments(type(module).__call__, training=training)
         takes_state = before is not None and "state" in inspect.signature(type(module).__call__).parameters
 
         def one(x: Any) -> Any:

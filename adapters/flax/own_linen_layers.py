@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen, traverse_util
 
-from ..jax.own_layers import MODES, held, modes
+from ..jax.own_layers import MODES, in_held_dtype, mode_arguments
 from ..layers.kit import LayerTensor
 from .linen_layers import BINDINGS
 from .own_layers import FlaxKit, dotted
@@ -77,13 +77,13 @@ class LinenKit(FlaxKit):
         for name, (collection, path, _) in layer.variables.items():
             if name in lent:
                 value = lent[name]
-                variables.setdefault(collection, {})[path] = value if collection == "params" else held(value)
+                variables.setdefault(collection, {})[path] = value if collection == "params" else in_held_dtype(value)
         if len(lent) < len(layer.variables):  # its other variables get their initial values
             for collection, tree in _initial(layer.module, x).items():
                 variables[collection] = {**_flat(tree), **variables.get(collection, {})}
         trees = {name: traverse_util.unflatten_dict(tree) for name, tree in variables.items()}
         module = _in_mode(layer.module, training=training)
-        keywords = modes(type(module).__call__, training=training)
+        keywords = mode_arguments(type(module).__call__, training=training)
         y, changed = module.apply(trees, x, mutable=[name for name in trees if name != "params"], **keywords)
         after = {**lent}
         for name, value in lent.items():
@@ -102,12 +102,12 @@ def _flat(tree: Any) -> dict[tuple[str, ...], Any]:
 def _initial(module: Any, x: Any) -> Mapping[str, Any]:
     """The initial variables of a module."""
     module = _in_mode(module, training=False)
-    return linen.meta.unbox(module.init(jax.random.key(0), x, **modes(type(module).__call__, training=False)))
+    return linen.meta.unbox(module.init(jax.random.key(0), x, **mode_arguments(type(module).__call__, training=False)))
 
 
 def _in_mode(module: Any, *, training: bool) -> Any:
     """The module with its fields set to this mode, except fields that its call takes as arguments."""
-    called = modes(type(module).__call__, training=training)
+    called = mode_arguments(type(module).__call__, training=training)
     own = {one.name for one in fields(module)} - set(called)
     wanted = {name: value is training for name, value in MODES.items() if name in own}
     return module.clone(**wanted) if wanted else module

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from ...spec.errors import Unsupported
-from ..jax.own_layers import MODES, held, modes
+from ..jax.own_layers import MODES, in_held_dtype, mode_arguments
 from ..layers.kit import LayerTensor
 from .nnx_layers import BINDINGS
 from .own_layers import FlaxKit, dotted
@@ -41,7 +41,9 @@ class NnxKit(FlaxKit):
     ) -> tuple[Any, dict[str, Any]]:
         del sample
         own = {dotted(path): variable for path, variable in _variables(layer)}
-        values = {name: value if isinstance(own[name], nnx.Param) else held(value) for name, value in lent.items()}
+        values = {
+            name: value if isinstance(own[name], nnx.Param) else in_held_dtype(value) for name, value in lent.items()
+        }
         # New variables; otherwise the merged module would share the layer's own.
         state = [
             (path, one.copy(values[dotted(path)]) if dotted(path) in values else one.copy())
@@ -50,7 +52,7 @@ class NnxKit(FlaxKit):
         merged: Any = nnx.merge(nnx.graphdef(layer), nnx.from_flat_state(state))
         attributes = {name: value is training for name, value in MODES.items() if name != "train"}  # train is a method
         merged.set_attributes(raise_if_not_found=False, **attributes)
-        y = merged(x, **modes(type(merged).__call__, training=training))
+        y = merged(x, **mode_arguments(type(merged).__call__, training=training))
         widened = any(values[name].dtype != value.dtype for name, value in lent.items())
         if widened and getattr(y, "dtype", None) != x.dtype and self._widens(layer):
             raise Unsupported("its statistics are float32, and without dtype= so is what it computes")

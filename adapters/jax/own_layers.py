@@ -68,12 +68,12 @@ class JaxKit(Kit):
             return self._calls[key][1](x, dict(lent))
 
 
-def modes(function: Callable[..., Any], *, training: bool) -> dict[str, bool]:
+def mode_arguments(function: Callable[..., Any], *, training: bool) -> dict[str, bool]:
     """The function's arguments that set the mode, with their values in training or in inference."""
     taken = inspect.signature(function).parameters
     return {name: value is training for name, value in MODES.items() if name in taken}
 
 
-def held(statistic: Any) -> Any:
+def in_held_dtype(statistic: Any) -> Any:
     """A statistic in the dtype in which layers hold it: float32 for 16-bit data."""
     return statistic.astype(jnp.promote_types(statistic.dtype, jnp.float32))

@@ -15,7 +15,7 @@ from keras import ops
 
 from ..binding import Binding
 from .compiled import KEPT, compiled
-from .conventions import HIGHWAY, MHC, POST_NORM, PRE_NORM, RESIDUAL, Declared
+from .conventions import HIGHWAY, MHC, POST_NORM, PRE_NORM, RESIDUAL, DeclaredConventions
 from .layers import layer_norm, policy
 
 
@@ -67,7 +67,7 @@ def _weighted(x, logits, *outputs):
 
 
 def _binding(
-    operator: str, name: str, call: Callable[..., Any], declared: Declared, has_modes: bool = False
+    operator: str, name: str, call: Callable[..., Any], declared: DeclaredConventions, has_modes: bool = False
 ) -> Binding:
     return Binding(
         operator,

@@ -19,7 +19,7 @@ _NN = f"{SOURCE}backend/{BACKEND}/nn.py"
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredConventions:
     """A binding's declarations: its conventions with reasons, and its known violations."""
 
     conventions: Mapping[str, str] = field(default_factory=dict)
@@ -27,10 +27,10 @@ class Declared:
     known_violations: tuple[KnownViolation, ...] = ()
 
 
-def _declared(*facts: tuple[str, str], known_violations: tuple[KnownViolation, ...] = ()) -> Declared:
+def _declared(*facts: tuple[str, str], known_violations: tuple[KnownViolation, ...] = ()) -> DeclaredConventions:
     """Declarations from conventions written as KEY=VALUE, each with its reason, and known violations."""
     pairs = [(fact.partition("="), reason) for fact, reason in facts]
-    return Declared(
+    return DeclaredConventions(
         {key: value for (key, _, value), _ in pairs},
         {key: reason for (key, _, _), reason in pairs},
         known_violations,

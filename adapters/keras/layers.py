@@ -16,7 +16,7 @@ from keras import ops
 
 from ..binding import Binding
 from .compiled import KEPT, compiled
-from .conventions import BATCH_NORM, GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM, Declared
+from .conventions import BATCH_NORM, GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM, DeclaredConventions
 
 
 def policy(x: Any, *weights: Any) -> str:
@@ -166,7 +166,7 @@ def _group_norm_of(
     return compiled(run)
 
 
-def _binding(operator: str, name: str, call: Callable[..., Any], declared: Declared) -> Binding:
+def _binding(operator: str, name: str, call: Callable[..., Any], declared: DeclaredConventions) -> Binding:
     return Binding(
         operator,
         f"keras.layers.{name}",

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...spec.errors import WrongSignature, one_line
 from ..binding import Binding
-from ..declared import Declared
+from ..declarations import Declarations
 from .canonical_calls import Layers, MadeLayer
 from .constructor import Constructor
 from .fixed_settings import find_fixed_settings
@@ -28,7 +28,7 @@ def operator_of(kit: Kit, value: Any, names: tuple[str, ...]) -> str | None:
 
 
 def binding_of(
-    kit: Kit, value: Any, operator: str, label: str, declared: Declared, arguments: tuple[Any, ...] | None = None
+    kit: Kit, value: Any, operator: str, label: str, declared: Declarations, arguments: tuple[Any, ...] | None = None
 ) -> Binding:
     """
     The binding of a layer, a layer class or a factory.

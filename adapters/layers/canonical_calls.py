@@ -13,8 +13,8 @@ from typing import Any
 
 from ...spec.errors import CannotVary, WrongSignature
 from ...spec.operators import OPERATORS, Groups
-from ..declared import Declared
-from ..fixed import Fixed
+from ..declarations import Declarations
+from ..fixed import FixedSettings
 from .constructor import Constructor
 from .kit import Kit, LayerTensor
 from .names import parameters_of
@@ -52,12 +52,12 @@ class Layers:
     operator: str
     #: The user's name for the target.
     label: str
-    declared: Declared
+    declared: Declarations
     #: Makes the layers; None if there is only one instance.
     constructor: Constructor | None
     instance: Any = None
     #: The settings that none of its layers can vary, as far as known yet.
-    fixed: Fixed = field(default_factory=Fixed)
+    fixed: FixedSettings = field(default_factory=FixedSettings)
     #: Whether the constructor gets a size of one axis as a tuple.
     size_as_tuple: bool = False
     #: Whether the layer takes x with batch axes, although the framework's own layers take one sample.

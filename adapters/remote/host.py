@@ -23,19 +23,18 @@ from ...spec.errors import (
     Unsupported,
 )
 from ...spec.operators import files_of
-from ..declared import NOTHING, Declared
+from ..declarations import NOTHING_DECLARED, Declarations
 from ..worker.codec import NotAFrame
 from ..worker.failures import error_from_plain
 from .prefetched import Prefetched
-from .process import NOTHING as NOTHING_TO_DO
-from .process import Limits, Worker, seconds_in_words
+from .process import NO_STEPS, Limits, Worker, seconds_in_words
 from .replies import answers
 
 #: The script of a Python worker.
-SCRIPT = str(Path(__file__).parent.parent / "worker" / "__main__.py")
+WORKER_SCRIPT = str(Path(__file__).parent.parent / "worker" / "__main__.py")
 
 #: How long a worker may take to import its target: frameworks take tens of seconds on a busy machine.
-OPENING = 300.0
+OPENING_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Launch:
     op: tuple[str, ...] | None = None
     framework: str | None = None
     #: The command that runs the worker.
-    command: tuple[str, ...] = (sys.executable, SCRIPT)
+    command: tuple[str, ...] = (sys.executable, WORKER_SCRIPT)
     #: Environment variables to set.
     environment: Mapping[str, str] = field(default_factory=dict)
     #: Directories to put first on its import path.
@@ -56,7 +55,7 @@ class Launch:
     #: The real path of FILE.py in FILE.py:NAME; empty if it is the same.
     file: str = ""
     #: The user's declarations about a layer, or about a function that does not take the canonical call.
-    declared: Declared = NOTHING
+    declared: Declarations = NOTHING_DECLARED
     #: Whether the user sees what it prints, as with a function of their own.
     prints: bool = False
     #: Whether derivatives will be needed, so that their modules are imported with the target.
@@ -122,10 +121,10 @@ class Host:
                 # Only for the first worker: a target that loses workers often is slow enough.
                 "derivatives": launch.derivatives and not self.generation,
             },
-            OPENING,
+            OPENING_SECONDS,
         )
 
-    def opened(self, meanwhile: Iterator[object] = NOTHING_TO_DO) -> dict[str, Any]:
+    def opened(self, meanwhile: Iterator[object] = NO_STEPS) -> dict[str, Any]:
         """
         The worker's description of its target. Raises the NormspecError that says why there is none.
 
@@ -136,11 +135,11 @@ class Host:
         assert self._worker is not None
         name, opened = self.launch.target, False
         try:
-            found = self._worker.reply(OPENING, lambda reply: answers({"do": "open"}, reply), meanwhile)
+            found = self._worker.reply(OPENING_SECONDS, lambda reply: answers({"do": "open"}, reply), meanwhile)
             self._several, opened = found.get("several", False), True
             return found
         except TimeoutError:
-            raise NotImportable(f"{name} took longer than {seconds_in_words(OPENING)} to import") from None
+            raise NotImportable(f"{name} took longer than {seconds_in_words(OPENING_SECONDS)} to import") from None
         except TargetLost as lost:
             raise NotImportable(f"{name} {lost.reason} while it was imported") from None
         except (TargetRaised, BadOutput, Unsupported) as error:
@@ -161,12 +160,12 @@ class Host:
         early = self.prefetched.reply_to(message)
         if early is not None:
             self.requests += 1
-            return self._revealed(message, early, names)
+            return self._result_of_early_reply(message, early, names)
         limit = self.launch.limits.seconds
         left = limit - self._spent
         if left <= 0:
             raise TargetLost(f"took longer than {seconds_in_words(limit)} and was stopped")
-        worker = self._worker or self._again()
+        worker = self._worker or self._new_worker()
         released, self._released = self._released, []
         self.requests += 1
         started, settled = time.monotonic(), False
@@ -182,13 +181,13 @@ class Host:
             raise
         except NormspecError as error:
             settled = True
-            raise _meant(message, error) from None
+            raise _error_of_reply(message, error) from None
         finally:
             self._spent += time.monotonic() - started
             if not settled:  # dead, out of step, or after Ctrl-C about to answer a cancelled request
                 self.close()
 
-    def _revealed(self, message: Mapping[str, Any], reply: Any, names: Collection[str]) -> dict[str, Any]:
+    def _result_of_early_reply(self, message: Mapping[str, Any], reply: Any, names: Collection[str]) -> dict[str, Any]:
         """Return the result, or raise the error, in a reply that came ahead of its request."""
         if type(reply.get("raised")) is dict:
             try:
@@ -198,7 +197,7 @@ class Host:
             else:
                 if isinstance(failure, TargetLost):
                     self.close()
-                raise _meant(message, failure) if isinstance(failure, NormspecError) else failure
+                raise _error_of_reply(message, failure) if isinstance(failure, NormspecError) else failure
         elif type(reply.get("ok")) is dict and answers(message, reply["ok"], names):
             return reply["ok"]
         self.close()
@@ -220,7 +219,7 @@ class Host:
             messages = self.prefetched.requests_of(calls)
         finally:
             self._numbers, self.requests = numbers, requests
-        if len(messages) < _WORTH:
+        if len(messages) < _LEAST_MESSAGES:
             return True
         try:
             replies = self.request({"do": "several", "requests": messages})["replies"]
@@ -241,7 +240,7 @@ class Host:
         finally:
             self._spent, self.prefetched = spent, prefetched
 
-    def _again(self) -> Worker:
+    def _new_worker(self) -> Worker:
         """Start a new worker after a loss. If that fails, raises TargetLost, now and on every later attempt."""
         if not self._gone:
             try:
@@ -263,10 +262,10 @@ class Host:
 
 
 #: How many requests make it worth sending them in one message.
-_WORTH = 2
+_LEAST_MESSAGES = 2
 
 
-def _meant(message: Mapping[str, Any], error: NormspecError) -> Exception:
+def _error_of_reply(message: Mapping[str, Any], error: NormspecError) -> Exception:
     """A caller's error from a worker, or TargetLost if this request cannot end in such an error."""
     return error if isinstance(error, _refusals(message)) else TargetLost(f"disturbed its worker ({error})")
 

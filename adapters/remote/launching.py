@@ -12,21 +12,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...spec.errors import NotImportable, UnknownTarget
-from ..declared import NOTHING, Declared
+from ..declarations import NOTHING_DECLARED, Declarations
 from ..frameworks import KNOWN, full_name
 from ..targets import TARGETS, check_operators, check_target
-from .host import SCRIPT, Host, Launch, Limits
-from .process import NOTHING as NOTHING_TO_DO
+from .host import WORKER_SCRIPT, Host, Launch, Limits
+from .process import NO_STEPS
 from .target import RemoteTarget
 
 #: Whether this system can run targets in processes of their own: that needs POSIX process groups and poll.
 ISOLATES = os.name == "posix" and hasattr(select, "poll")
 
 #: The prefix of a target that is itself a worker, in any language.
-EXEC = "exec:"
+EXEC_PREFIX = "exec:"
 
 
-def hosted(
+def start_host(
     target: str,
     *,
     op: Sequence[str] | None = None,
@@ -34,7 +34,7 @@ def hosted(
     python: str = "",
     limits: Limits | None = None,
     file: str = "",
-    declared: Declared = NOTHING,
+    declared: Declarations = NOTHING_DECLARED,
     derivatives: bool = False,
 ) -> Host:
     """
@@ -47,7 +47,7 @@ def hosted(
     that shows before anything is imported.
     """
     operators = None if op is None else check_operators(op)
-    if target.startswith(EXEC):
+    if target.startswith(EXEC_PREFIX):
         launch = Launch(target, operators, framework, command_of(target), limits=limits or Limits(), prints=True)
     else:
         launch = _in_python(target, operators, framework, python, limits or Limits(), file, declared)
@@ -64,7 +64,7 @@ def _in_python(
     python: str,
     limits: Limits,
     file: str,
-    declared: Declared,
+    declared: Declarations,
 ) -> Launch:
     check_target(target, framework, elsewhere=bool(python))
     environment = {name: value for name, value in environment_of_a_worker().items() if name not in os.environ}
@@ -75,7 +75,7 @@ def _in_python(
         target=whose if target in TARGETS else target,
         op=operators,
         framework=framework if target not in TARGETS else None,
-        command=(interpreter(python), SCRIPT),
+        command=(interpreter(python), WORKER_SCRIPT),
         environment=environment,
         path=() if python else tuple(entry for entry in sys.path if entry),
         limits=limits,
@@ -101,7 +101,7 @@ def environment_of_a_worker() -> dict[str, str]:
     }
 
 
-def ready(host: Host, meanwhile: Iterator[object] = NOTHING_TO_DO) -> RemoteTarget:
+def opened_target(host: Host, meanwhile: Iterator[object] = NO_STEPS) -> RemoteTarget:
     """
     Wait until the worker has imported the target, and return it; steps of ``meanwhile`` run while it waits.
 
@@ -126,9 +126,11 @@ def interpreter(python: str) -> str:
 def command_of(target: str) -> tuple[str, ...]:
     """The command of ``exec:COMMAND``, split as a shell does. Raises UnknownTarget."""
     try:
-        command = tuple(shlex.split(target[len(EXEC) :]))
+        command = tuple(shlex.split(target[len(EXEC_PREFIX) :]))
     except ValueError as error:
         raise UnknownTarget(f"target {target!r} is no command: {error}") from None
     if not command:
-        raise UnknownTarget(f"target {target!r} names no command: write {EXEC}COMMAND, such as {EXEC}./worker")
+        raise UnknownTarget(
+            f"target {target!r} names no command: write {EXEC_PREFIX}COMMAND, such as {EXEC_PREFIX}./worker"
+        )
     return command

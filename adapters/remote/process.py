@@ -23,19 +23,19 @@ from ..worker.codec import Frames, NotAFrame, encode
 from ..worker.failures import error_from_plain
 
 #: Seconds between two looks at a worker while waiting for it: is it alive, and how much memory does it use?
-_LOOK = 0.1
+_POLL_SECONDS = 0.1
 
 #: Seconds that a process may take to end after it closed its pipes.
-_ENDING = 2.0
+_EXIT_SECONDS = 2.0
 
 #: How many characters of each line that a target prints are passed on. A flood without line ends is one line.
-_LINE = 500
+_MOST_LINE_LENGTH = 500
 
 #: No work to do while waiting for a reply.
-NOTHING: Iterator[object] = iter(())
+NO_STEPS: Iterator[object] = iter(())
 
 #: How many bytes of a target's output are passed on to the user, and how many are kept to say why it died.
-_PASSED, _KEPT = 1 << 16, 1 << 13
+_BYTES_PASSED_ON, _BYTES_KEPT = 1 << 16, 1 << 13
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ class Worker:
         self._polls[self._in].register(self._in, select.POLLOUT)
         self._polls[self._out].register(self._out, select.POLLIN)
         self._memory = memory
-        self._printed = _Printed(self._process.stderr, prints=prints)
+        self._printed = _OutputReader(self._process.stderr, prints=prints)
         self._asked = 0
         self._replies = Frames(self._read)
         self._deadline = math.inf
-        self._meanwhile = NOTHING
+        self._meanwhile = NO_STEPS
 
     @property
     def alive(self) -> bool:
@@ -108,7 +108,7 @@ class Worker:
             self._send(encode({**message, "id": self._asked}), time.monotonic() + seconds)
 
     def reply(
-        self, seconds: float, answers: Callable[[dict[str, Any]], bool], meanwhile: Iterator[object] = NOTHING
+        self, seconds: float, answers: Callable[[dict[str, Any]], bool], meanwhile: Iterator[object] = NO_STEPS
     ) -> dict[str, Any]:
         """
         The reply to the last request, within this many seconds; steps of ``meanwhile`` run while it waits.
@@ -135,7 +135,7 @@ class Worker:
             self.end()
             raise TargetLost(f"disturbed its worker ({error})") from None
         finally:
-            self._meanwhile = NOTHING
+            self._meanwhile = NO_STEPS
         raise failure
 
     def end(self) -> None:
@@ -174,7 +174,7 @@ class Worker:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
-            look = time.monotonic() + min(left, _LOOK)
+            look = time.monotonic() + min(left, _POLL_SECONDS)
             while not (ready := poll.poll(0)) and time.monotonic() < look and next(self._meanwhile, None) is not None:
                 pass
             if ready or poll.poll(max(look - time.monotonic(), 0) * 1000):
@@ -190,7 +190,7 @@ class Worker:
     def _how_it_ended(self) -> str:
         """How a process that closed its pipe ended, in words."""
         try:
-            status = self._process.wait(_ENDING)
+            status = self._process.wait(_EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             status = None
         self.end()
@@ -216,12 +216,12 @@ def resident(process: int) -> int:
     return sum(1024 * int(size) for size in re.findall(r"^Rss(?:Anon|Shmem):\s+(\d+) kB", status, re.MULTILINE))
 
 
-class _Printed:
+class _OutputReader:
     """A worker's printed output: a limited amount is passed on if the user wants it, and the end of it is kept."""
 
     def __init__(self, pipe: Any, *, prints: bool) -> None:
         self._pipe = pipe
-        self._passing = _PASSED if prints else 0
+        self._passing = _BYTES_PASSED_ON if prints else 0
         #: How many characters of the current line have been read.
         self._column = 0
         self._kept: deque[bytes] = deque()
@@ -240,7 +240,7 @@ class _Printed:
                     return
                 self._kept.append(piece)
                 self._size += len(piece)
-                while self._size - len(self._kept[0]) > _KEPT:
+                while self._size - len(self._kept[0]) > _BYTES_KEPT:
                     self._size -= len(self._kept.popleft())
                 self._pass_on(piece)
 
@@ -263,8 +263,12 @@ class _Printed:
         for place, line in enumerate(text.split("\n")):
             before = 0 if place else self._column
             self._column = before + len(line)
-            whole = self._column <= _LINE
-            lines.append(line if whole else line[: max(0, _LINE - before)] + (" ..." if before <= _LINE else ""))
+            whole = self._column <= _MOST_LINE_LENGTH
+            lines.append(
+                line
+                if whole
+                else line[: max(0, _MOST_LINE_LENGTH - before)] + (" ..." if before <= _MOST_LINE_LENGTH else "")
+            )
         return "\n".join(lines)
 
     def join(self) -> None:

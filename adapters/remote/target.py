@@ -25,7 +25,7 @@ from ..target import Target
 from ..trait import Trait
 from ..worker.failures import where_of
 from .host import Host
-from .process import NOTHING as NOTHING_TO_DO
+from .process import NO_STEPS
 from .replies import OPTIONAL
 from .session import RemoteSession
 
@@ -45,7 +45,7 @@ class RemoteTarget(Target):
     _devices: tuple[str, ...] = ()
 
     @classmethod
-    def opened(cls, host: Host, meanwhile: Iterator[object] = NOTHING_TO_DO) -> RemoteTarget:
+    def opened(cls, host: Host, meanwhile: Iterator[object] = NO_STEPS) -> RemoteTarget:
         """The target in the host's worker; see Host.opened. If there is none, raises a NormspecError that says why."""
         found = {**OPTIONAL, **host.opened(meanwhile)}
         try:

@@ -11,11 +11,11 @@ from ...spec.errors import (
     LayoutNotApplicable,
     MissingGradient,
     NormspecError,
+    SourceLine,
     TakesNoPart,
     TargetLost,
     TargetRaised,
     Unsupported,
-    Where,
     one_line,
 )
 
@@ -83,9 +83,9 @@ def error_from_plain(found: Mapping[str, Any]) -> Exception:
     return TargetLost(message)
 
 
-def where_of(found: Any) -> Where | None:
+def where_of(found: Any) -> SourceLine | None:
     """The source line that a reply names; None if it names none, or not a valid one."""
     if not isinstance(found, list) or len(found) != 3 or not isinstance(found[1], int):
         return None
     file, source = (" ".join(str(words).split())[:_MOST] for words in (found[0], found[2]))
-    return Where(file, found[1], source)
+    return SourceLine(file, found[1], source)

@@ -17,7 +17,7 @@ import numpy as np
 from ...spec.errors import Unsupported
 from ...spec.parts import Part
 from ..binding import accepts_all
-from ..declared import Declared
+from ..declarations import Declarations
 from ..evaluation import Evaluation, EvaluationGradients
 from ..known import Failure
 from ..loading import load_operators
@@ -89,7 +89,7 @@ class Server:
             op=op if op is None else tuple(op),
             framework=request.get("framework"),
             file=request.get("file", ""),
-            declared=Declared.from_plain(request.get("declared") or {}),
+            declared=Declarations.from_plain(request.get("declared") or {}),
         )
         bridge = target.bridge
         if request.get("derivatives"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from ...adapters.fixed import Fixed
+from ...adapters.fixed import FixedSettings
 from ...spec.operators import OPERATORS, Groups
 from .description import Description
 from .shapes import elements, factor
@@ -19,7 +19,7 @@ MOST = 1 << 18
 _AFFINE = ("gamma", "beta")
 
 
-def with_own_settings(description: Description, fixed: Fixed) -> Description | None:
+def with_own_settings(description: Description, fixed: FixedSettings) -> Description | None:
     """
     The description with the values that a binding cannot vary; None if that makes it too large to judge exactly.
 
@@ -44,7 +44,7 @@ def with_own_settings(description: Description, fixed: Fixed) -> Description | N
     return drawn if elements(drawn) <= max(MOST, elements(description)) else None
 
 
-def _affine(description: Description, fixed: Fixed) -> dict[str, str]:
+def _affine(description: Description, fixed: FixedSettings) -> dict[str, str]:
     """Kinds of gamma and beta that the binding takes: the combination nearest to that of the description."""
     wanted = {name for name in _AFFINE if getattr(description, name) != "none"}
     if not fixed.given or tuple(name for name in _AFFINE if name in wanted) in fixed.given:
@@ -54,7 +54,7 @@ def _affine(description: Description, fixed: Fixed) -> dict[str, str]:
     return {**dict.fromkeys((name for name in _AFFINE if name not in nearest), "none"), **neutral}
 
 
-def _trailing(description: Description, fixed: Fixed) -> Description:
+def _trailing(description: Description, fixed: FixedSettings) -> Description:
     """The description with the binding's number and sizes of trailing axes, and as many other axes as it takes."""
     features = description.features or (description.n,)
     if fixed.shape:
@@ -94,7 +94,7 @@ def _repeated(description: Description, count: int) -> Description:
     return attrs.evolve(description, repeat=None if count == len(had) else count)
 
 
-def _of_samples(description: Description, fixed: Fixed) -> Description:
+def _of_samples(description: Description, fixed: FixedSettings) -> Description:
     """Samples with the binding's number of channels and of groups."""
     groups = fixed.groups
     if fixed.channels is not None and (groups is not None or OPERATORS[description.operator].channels_alone):

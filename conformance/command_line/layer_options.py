@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ...adapters.declared import LAYOUTS, pairs
+from ...adapters.declarations import LAYOUTS, pairs
 
 _parameters = click.option(
     "--parameters",

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...spec.errors import TargetRaised, Where
+from ...spec.errors import SourceLine, TargetRaised
 from ...spec.parts import Parts
 
 Arrays = Mapping[str, "np.ndarray | None"]
@@ -61,7 +61,7 @@ class Raised:
     #: ``ValueError: the message``, in one line.
     words: str
     #: The innermost line in the user's own file; None if the exception did not come from such a file.
-    where: Where | None = None
+    where: SourceLine | None = None
 
     @classmethod
     def of(cls, error: TargetRaised) -> Raised:

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from ...adapters.frameworks import KNOWN, full_name
-from ...adapters.remote.launching import EXEC, ISOLATES
+from ...adapters.remote.launching import EXEC_PREFIX, ISOLATES
 from ...spec.operators import OPERATORS
 from ..requests.request import Request
 from ..requests.sound_names import names_a_variant
@@ -79,7 +79,7 @@ def dependencies_of(request: Request, target: str, other_targets: Sequence[str],
 
 def _obstacle_of(request: Request, target: str) -> str:
     """Why a target cannot be followed, whatever its files contain; empty if it may be."""
-    if target.startswith(EXEC):
+    if target.startswith(EXEC_PREFIX):
         return "it is a command"
     if not ISOLATES:
         return "it runs in this process"

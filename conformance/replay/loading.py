@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 
 from ...reference.formats import FORMATS
-from ...spec.errors import Where
+from ...spec.errors import SourceLine
 from ...spec.operators import OPERATORS
 from ..diagnosis.cause import Cause
 from ..judging.asked import Ask, Raised
@@ -255,7 +255,7 @@ def _raised(value: Any, place: str) -> Raised:
     where = None
     if found.get("file") is not None:
         line, source = whole(found.get("line"), f"{place}.line"), text(found.get("source"), f"{place}.source")
-        where = Where(text(found["file"], f"{place}.file"), line, source)
+        where = SourceLine(text(found["file"], f"{place}.file"), line, source)
     return Raised(text(found.get("message"), f"{place}.message"), where)
 
 

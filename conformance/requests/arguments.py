@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...adapters.declared import LAYOUTS, Declared
+from ...adapters.declarations import LAYOUTS, Declarations
 from ...adapters.frameworks import check_framework_name
 from ...adapters.remote.host import Limits
 from ...adapters.target import Target
@@ -114,13 +114,13 @@ def pairs_of(value: Any, name: str, example: str, plain: tuple[type, ...] = (str
     return {key: str(one) for key, one in value.items()}
 
 
-def declared_of(parameters: Any, layout: Any, fixed: Any, layers: Any = False) -> Declared:
+def declared_of(parameters: Any, layout: Any, fixed: Any, layers: Any = False) -> Declarations:
     """
     What the user declares about layers and about functions with another than the canonical signature.
 
     Raises WrongType or WrongDeclaration.
     """
-    return Declared(
+    return Declarations(
         pairs_of(parameters, "parameters", '{"gamma": "g"}'),
         "" if layout is None else text_of(layout, "layout", LAYOUTS[-1]),
         pairs_of(fixed, "fixed", '{"eps": 1e-6, "axes": -1}', (str, int, float, bool)),

@@ -9,13 +9,13 @@ from typing import Any
 import attrs
 
 from ...adapters.binding import Binding
-from ...adapters.declared import NOTHING, Declared
+from ...adapters.declarations import NOTHING_DECLARED, Declarations
 from ...adapters.dtypes import check_dtype
 from ...adapters.frameworks import KNOWN
 from ...adapters.importable import importable_name
 from ...adapters.remote.host import Host, Limits
-from ...adapters.remote.launching import ISOLATES, hosted, ready
-from ...adapters.remote.process import NOTHING as NOTHING_TO_DO
+from ...adapters.remote.launching import ISOLATES, opened_target, start_host
+from ...adapters.remote.process import NO_STEPS
 from ...adapters.target import Target
 from ...adapters.targets import TARGETS, resolve
 from ...spec.conventions import ensure_about
@@ -70,11 +70,11 @@ class Request:
     #: The folder where truths are kept; "none" keeps nothing, "" is the usual place.
     cache: str = ""
     #: What the user declares about layers, and about functions with another than the canonical signature.
-    declared: Declared = NOTHING
+    declared: Declarations = NOTHING_DECLARED
     #: The place of the file of a target FILE.py:NAME, by target name, if it is not at FILE.py.
     files: Mapping[str, str] = attrs.field(factory=dict)
 
-    def open(self, meanwhile: Iterator[object] = NOTHING_TO_DO, *, derivatives: bool = False) -> list[Target]:
+    def open(self, meanwhile: Iterator[object] = NO_STEPS, *, derivatives: bool = False) -> list[Target]:
         """
         Open the targets, each in its own worker. Callables that cannot be imported by name stay in this process.
 
@@ -87,7 +87,9 @@ class Request:
         hosts: list[Host] = []
         try:
             started = [self._started(target, hosts, derivatives=derivatives) for target in self.names]
-            opened = [ready(one, meanwhile) if isinstance(one, Host) else self._resolved(one) for one in started]
+            opened = [
+                opened_target(one, meanwhile) if isinstance(one, Host) else self._resolved(one) for one in started
+            ]
             for target in opened:
                 self._check(target)
             opened = self._with_bindings_asked_for(opened)
@@ -145,7 +147,7 @@ class Request:
         """The framework whose tensors a function takes, if the user said it."""
         return self.framework or (None if target in TARGETS else setting_of(self.per_target, target, "framework"))
 
-    def declared_of(self, target: GivenTarget) -> Declared:
+    def declared_of(self, target: GivenTarget) -> Declarations:
         """What the user declares about a layer, or a function with another than the canonical signature."""
         run, own = (
             self.declared,
@@ -166,7 +168,7 @@ class Request:
         """The host of a target given by name, also added to ``hosts``; a callable is returned unchanged."""
         if not isinstance(target, str) or not ISOLATES or names_a_variant(target):
             return target
-        host = hosted(
+        host = start_host(
             target,
             op=self.op_of(target),
             framework=self.framework_of(target),

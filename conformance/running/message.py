@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from ...adapters.declared import Declared
+from ...adapters.declarations import Declarations
 from ...adapters.loading import load_operators
 from ...adapters.own_function import file_of
 from ...adapters.remote.host import Limits
@@ -42,7 +42,7 @@ class Message:
         """The message that `to_json` wrote."""
         found = json.loads(text)
         values: dict[str, Any] = {key: _value(value) for key, value in found["request"].items()}
-        declared = Declared.from_plain(values["declared"])
+        declared = Declarations.from_plain(values["declared"])
         request = Request(**{**values, "limits": Limits(**values["limits"]), "declared": declared})
         return cls(request, _value(found["operators"]), found["places"])
 

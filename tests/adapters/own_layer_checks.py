@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from normspec.adapters.binding import Binding
-from normspec.adapters.declared import Declared
+from normspec.adapters.declarations import Declarations
 from normspec.adapters.targets import resolve
 from normspec.spec.operators import OPERATORS, Groups
 
@@ -17,7 +17,7 @@ _NEAR = 2e-5
 
 def agrees(layer: Any, *, op: str | None = None, **declared: Any) -> Binding:
     """Hold results and gradients of a layer, in both modes, to those of the NumPy target; return its binding."""
-    target = resolve(layer, op=op, declared=Declared(**declared))
+    target = resolve(layer, op=op, declared=Declarations(**declared))
     (binding,) = target.bindings
     record, fixed = OPERATORS[binding.operator], binding.fixed
     rng = np.random.Generator(np.random.Philox(4))

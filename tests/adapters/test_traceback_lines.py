@@ -12,7 +12,7 @@ import pytest
 from normspec.adapters.stage import Stage
 from normspec.adapters.traceback_lines import innermost
 from normspec.adapters.worker.failures import error_from_plain, error_to_plain
-from normspec.spec.errors import TargetRaised, Where
+from normspec.spec.errors import SourceLine, TargetRaised
 
 CODE = """
 import json
@@ -40,7 +40,7 @@ def test_the_innermost_own_line_is_told(outer: FunctionType) -> None:
     """Not the library's line, which nobody would change, nor the line that called the function."""
     with pytest.raises(json.JSONDecodeError) as raised:
         outer()
-    assert innermost(raised.value) == Where("mine.py", 8, 'return json.loads("{")  # a library raises')
+    assert innermost(raised.value) == SourceLine("mine.py", 8, 'return json.loads("{")  # a library raises')
 
 
 def test_a_stage_tells_it(outer: FunctionType) -> None:
@@ -66,7 +66,7 @@ def test_code_without_a_file_has_no_line() -> None:
 
 def test_it_crosses_the_line_between_worker_and_judge() -> None:
     """As plain values, and equal on the other side."""
-    where = Where("mine.py", 3, "raise ValueError")
+    where = SourceLine("mine.py", 3, "raise ValueError")
     told = json.loads(json.dumps(error_to_plain(TargetRaised(ValueError("no"), "call", where=where))))
     back = error_from_plain(told)
     assert isinstance(back, TargetRaised) and back.where == where

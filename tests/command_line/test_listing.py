@@ -62,7 +62,7 @@ def test_a_target_is_asked_what_it_has(only, capsys):
 def test_nothing_is_imported_where_that_is_wished(only, monkeypatch, capsys):
     """`--no-import` starts no worker and prints only versions."""
     only("numpy")
-    monkeypatch.setattr(inventories, "hosted", None)
+    monkeypatch.setattr(inventories, "start_host", None)
     assert main(["list", "--no-import", "--python", "mxnet=venv"]) == 0
     out = capsys.readouterr().out
     assert row(out, "numpy") == f"numpy {np.__version__}"

@@ -12,7 +12,7 @@ import pytest
 
 import normspec
 from normspec import Report, Verdict
-from normspec.adapters.remote.launching import hosted, ready
+from normspec.adapters.remote.launching import opened_target, start_host
 from normspec.adapters.target import Target
 from normspec.adapters.targets import resolve
 from normspec.conformance.reporting.conclusion import conclusion
@@ -204,7 +204,7 @@ def test_accepts_is_asked_in_the_worker(tmp_path: Any) -> None:
     """NAME_accepts is next to the function, in the worker, and its answers reach the judge."""
     file = tmp_path / "layers.py"
     file.write_text(SIBLINGS.format(accepts="return None if settings['eps'] else 'eps of\\n0'"))
-    target = ready(hosted(f"{file}:layer_norm"))
+    target = opened_target(start_host(f"{file}:layer_norm"))
     try:
         accepts = target.bindings[0].accepts
         assert accepts((2, 3), {"eps": 0.0, "axes": (-1,)}) == "eps of 0"

@@ -16,7 +16,7 @@ import pytest
 
 import normspec
 from normspec.adapters.remote.host import Limits
-from normspec.adapters.remote.launching import hosted, ready
+from normspec.adapters.remote.launching import opened_target, start_host
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.judging.verdicts import Verdict
 from normspec.conformance.requests.plan import Plan
@@ -77,7 +77,7 @@ KINDS = {
     "a forged error of the caller": (
         ""
         "from normspec.adapters.worker import server\n"
-        "server.described = lambda error: {'kind': 'UnknownTarget', 'message': 'all of this was for nothing'}\n"
+        "server.error_to_plain = lambda error: {'kind': 'UnknownTarget', 'message': 'all of this was for nothing'}\n"
         "raise ValueError",
         "disturbed its worker (all of this was for nothing)",
     ),
@@ -140,7 +140,7 @@ def alive(group: int) -> bool:
 
 def judge(target: str, *, seconds: float = 20.0) -> Report:
     """The report on a target in a worker, on the requirements above."""
-    opened = ready(hosted(target, framework="numpy", limits=Limits(seconds, 1 << 30)))
+    opened = opened_target(start_host(target, framework="numpy", limits=Limits(seconds, 1 << 30)))
     try:
         plan = Plan((opened,), ("float64",), "cpu", {}, profile_of("quick"), 0, requirements=REQUIREMENTS)
         return Run(plan).report()

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from normspec import KnownViolation, Report, Result, Verdict
 from normspec.adapters.binding import Binding
-from normspec.adapters.known import Failure, entries, without_limits
+from normspec.adapters.known import Failure, checked_entries, without_limits
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.numpy.bindings import BINDINGS
 from normspec.adapters.target import Target
@@ -206,7 +206,7 @@ def test_an_entry_that_makes_no_sense_is_refused() -> None:
         with pytest.raises(WrongEntry, match="the known violation of LN-F1"):
             replace(IN_FOUR, **change)
     with pytest.raises(WrongEntry, match=r"is a normspec\.KnownViolation, not str"):
-        entries(["LN-F1"])
+        checked_entries(["LN-F1"])
 
 
 def test_plain_reasons_cover_all_of_a_requirement() -> None:

@@ -122,7 +122,7 @@ class Groups(Staged, Rows):
         gamma, beta = self.parameter(given["gamma"], "gamma"), self.parameter(given.get("beta"), "beta")
         return self.pull(rows, gamma, beta, cotangent, s)
 
-    def moved(self, given: Arrays, names: tuple[str, ...]) -> tuple[Array, Array, Array]:
+    def direction_rows(self, given: Arrays, names: tuple[str, ...]) -> tuple[Array, Array, Array]:
         """Tangents or cotangents of x, gamma and beta as rows; zero for beta if the operator has none."""
         first, *rest = names
         x = given[first]

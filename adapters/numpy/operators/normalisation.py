@@ -47,13 +47,15 @@ class Normalisation(Groups):
         """The tangent of y, of x's shape and dtype."""
         tangents = self.directions("t")
         given = self.begun(arrays, settings, *tangents)
-        return self.write_rows(self.tangent(self.prepared(given), *self.moved(given, tangents)), arrays[0].dtype, "ty")
+        return self.write_rows(
+            self.tangent(self.prepared(given), *self.direction_rows(given, tangents)), arrays[0].dtype, "ty"
+        )
 
     def vjp_vjp(self, *arrays: Any, **settings: Any) -> tuple[Array | None, ...]:
         """(x_bar, gamma_bar, g_bar) of the map (x, gamma, g) -> (dx, dgamma, dbeta) at the cotangents (a, b, c)."""
         cotangents = self.directions("a")
         given = self.begun(arrays, settings, "g", *cotangents)
-        x_bar, gamma_bar, g_bar = self.second_order(self.prepared(given), *self.moved(given, cotangents))
+        x_bar, gamma_bar, g_bar = self.second_order(self.prepared(given), *self.direction_rows(given, cotangents))
         dtype = arrays[0].dtype
         return (
             self.write_rows(x_bar, dtype, "x_bar"),
@@ -65,13 +67,17 @@ class Normalisation(Groups):
         """The tangents of the gradients in a direction."""
         directions = self.directions("s")
         given = self.begun(arrays, settings, "g", *directions)
-        return self._nested(self.forward_over_reverse(self.prepared(given), *self.moved(given, directions)), given)
+        return self._nested(
+            self.forward_over_reverse(self.prepared(given), *self.direction_rows(given, directions)), given
+        )
 
     def vjp_jvp(self, *arrays: Any, **settings: Any) -> tuple[Array | None, ...]:
         """The gradients of <g, ty>."""
         tangents = self.directions("t")
         given = self.begun(arrays, settings, *tangents, "g")
-        return self._nested(self.reverse_over_forward(self.prepared(given), *self.moved(given, tangents)), given)
+        return self._nested(
+            self.reverse_over_forward(self.prepared(given), *self.direction_rows(given, tangents)), given
+        )
 
     def jvp_jvp(self, *arrays: Any, **settings: Any) -> Array:
         """The tangent of ty in another direction."""
@@ -79,8 +85,8 @@ class Normalisation(Groups):
         given = self.begun(arrays, settings, *first, *second)
         p, (tx, tgamma, _), (sx, sgamma, _) = (
             self.prepared(given),
-            self.moved(given, first),
-            self.moved(given, second),
+            self.direction_rows(given, first),
+            self.direction_rows(given, second),
         )
         return self.write_rows(self.second_tangent(p, tx, tgamma, sx, sgamma), arrays[0].dtype, "tty")
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from normspec.adapters.declared import Declared
+from normspec.adapters.declarations import Declarations
 from normspec.adapters.targets import resolve
 from normspec.spec.errors import WrongSignature
 
@@ -103,7 +103,7 @@ def test_a_state_that_is_not_there_is_asked_for():
 def test_the_layers_of_a_model_are_found():
     """Each kind by its path."""
     model = eqx.nn.Sequential([eqx.nn.LayerNorm(6), eqx.nn.Linear(6, 6, key=jax.random.key(0)), eqx.nn.LayerNorm(6)])
-    (binding,) = resolve(model, declared=Declared(layers=True)).bindings
+    (binding,) = resolve(model, declared=Declarations(layers=True)).bindings
     assert binding.name == "layers.0 and 1 more"
 
 
@@ -117,6 +117,6 @@ def test_a_mode_that_equinox_is_not_judged_in_declares_nothing():
 def test_a_layer_of_a_model_whose_state_is_not_with_it_declines_every_call():
     """It says so, while the other layers are judged."""
     model = eqx.nn.make_with_state(lambda: eqx.nn.Sequential([eqx.nn.LayerNorm(6), batch_norm(6, 1e-5, 0.9)]))()
-    norm, batch = resolve(model, declared=Declared(layers=True)).bindings
+    norm, batch = resolve(model, declared=Declarations(layers=True)).bindings
     assert norm.accepts((3, 6), {}) is None
     assert "its state is not with it" in (batch.accepts((3, 6), {}) or "")

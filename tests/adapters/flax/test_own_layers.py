@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flax import linen, nnx
 
-from normspec.adapters.declared import Declared
+from normspec.adapters.declarations import Declarations
 from normspec.adapters.flax import BRIDGE
 from normspec.adapters.flax.own_nnx_layers import NnxKit
 from normspec.adapters.targets import resolve
@@ -128,7 +128,7 @@ def test_a_layer_with_a_call_of_its_own_follows_nothing_of_flax():
 def test_the_layers_of_a_model_are_found():
     """For nnx, each kind by its path; a model of linen has its layers only during a call, and the command says so."""
     model = nnx.Sequential(nnx.LayerNorm(6, rngs=nnx.Rngs(0)), nnx.LayerNorm(6, rngs=nnx.Rngs(0)))
-    (binding,) = resolve(model, declared=Declared(layers=True)).bindings
+    (binding,) = resolve(model, declared=Declarations(layers=True)).bindings
     assert binding.name == "layers.0 and 1 more"
     with pytest.raises(WrongSignature, match=r"of flax\.linen has its layers only while it is called"):
-        resolve(linen.Sequential([linen.LayerNorm()]), declared=Declared(layers=True))
+        resolve(linen.Sequential([linen.LayerNorm()]), declared=Declarations(layers=True))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from normspec.adapters.remote.host import Limits
-from normspec.adapters.remote.launching import hosted, ready
+from normspec.adapters.remote.launching import opened_target, start_host
 from normspec.adapters.remote.target import RemoteTarget
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
@@ -22,7 +22,7 @@ def opened() -> Iterator[Callable[..., RemoteTarget]]:
     targets = []
 
     def opened(name: str, *, seconds: float = 30.0, memory: int | None = 1 << 30, **options: object) -> RemoteTarget:
-        targets.append(ready(hosted(name, limits=Limits(seconds, memory), **options)))
+        targets.append(opened_target(start_host(name, limits=Limits(seconds, memory), **options)))
         return targets[-1]
 
     yield opened

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from normspec.adapters.remote import host as hosting
-from normspec.adapters.remote.launching import hosted, interpreter, ready
+from normspec.adapters.remote.launching import interpreter, opened_target, start_host
 from normspec.adapters.remote.session import MOST_LOSSES
 from normspec.spec.errors import NormspecError, NotImportable, TargetLost, UnknownTarget, WrongSignature
 
@@ -277,7 +277,7 @@ def test_standard_input_is_empty(function, call):
 )
 def test_a_target_that_cannot_be_opened(function, monkeypatch, source, words):
     """It is reported in one line why, and no worker is left."""
-    monkeypatch.setattr(hosting, "OPENING", 2.0 if "sleep" in source else 60.0)
+    monkeypatch.setattr(hosting, "OPENING_SECONDS", 2.0 if "sleep" in source else 60.0)
     with pytest.raises(NotImportable, match=words) as caught:
         function(source)
     assert "\n" not in str(caught.value)
@@ -288,7 +288,7 @@ def test_errors_of_the_caller_arrive(function):
     with pytest.raises(WrongSignature, match="cannot be called as"):
         function("def layer_norm(x): return x")
     with pytest.raises(UnknownTarget, match="did you mean 'numpy'"):
-        hosted("nunpy")
+        start_host("nunpy")
 
 
 def test_a_target_that_can_be_opened_once(function, call, tmp_path):
@@ -332,7 +332,7 @@ sys.stdout.flush()
 sys.stdin.buffer.read()
 """)
     with pytest.raises(NormspecError, match=words):
-        ready(hosted(f"exec:{sys.executable} -S {script}"))
+        opened_target(start_host(f"exec:{sys.executable} -S {script}"))
 
 
 @pytest.mark.parametrize(
@@ -349,14 +349,14 @@ sys.stdin.buffer.read()
 def test_commands_that_are_no_workers(target, kind, words):
     """They are recognised at once."""
     with pytest.raises(kind, match=words):
-        ready(hosted(target))
+        opened_target(start_host(target))
 
 
 @pytest.mark.parametrize("python", ["/nonexistent/python", "no-such-python", __file__])
 def test_an_interpreter_that_does_not_exist(python):
     """A path that cannot be run is reported with what it should be."""
     with pytest.raises(NotImportable, match="is no Python interpreter: give the path of one"):
-        hosted("numpy", python=python)
+        start_host("numpy", python=python)
 
 
 def test_an_interpreter_that_is_none(tmp_path):
@@ -365,7 +365,7 @@ def test_an_interpreter_that_is_none(tmp_path):
     program.write_text("#!/bin/sh\necho 'I am no Python' >&2\nexit 9\n")
     program.chmod(0o755)
     with pytest.raises(NotImportable, match="exit status 9: I am no Python while it was imported"):
-        ready(hosted("numpy", python=str(program)))
+        opened_target(start_host("numpy", python=str(program)))
 
 
 def test_an_interpreter_that_starts_another(tmp_path, call):
@@ -373,7 +373,7 @@ def test_an_interpreter_that_starts_another(tmp_path, call):
     program = tmp_path / "python"
     program.write_text(f'#!/bin/sh\n"{sys.executable}" "$@"\nexit $?\n')
     program.chmod(0o755)
-    target = ready(hosted("numpy", python=str(program)))
+    target = opened_target(start_host("numpy", python=str(program)))
     try:
         assert call(target)["y"].shape == (4, 7)
     finally:

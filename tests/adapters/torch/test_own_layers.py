@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from normspec.adapters.declared import Declared
+from normspec.adapters.declarations import Declarations
 from normspec.adapters.targets import resolve
 from normspec.reference.layer_norm import layer_norm, layer_norm_vjp
 from normspec.spec.errors import CannotVary, UnknownOperator, WrongSignature
@@ -61,7 +61,7 @@ class Moving(nn.Module):
 
 def fixed_of(layer, op=None, **declared):
     """What is fixed in a layer, and its binding."""
-    (binding,) = resolve(layer, op=op, framework=None, declared=Declared(**declared)).bindings
+    (binding,) = resolve(layer, op=op, framework=None, declared=Declarations(**declared)).bindings
     return binding.fixed, binding
 
 

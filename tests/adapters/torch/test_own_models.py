@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from torch import nn
 
-from normspec.adapters.declared import Declared
+from normspec.adapters.declarations import Declarations
 from normspec.adapters.targets import resolve
 from normspec.spec.errors import WrongSignature
 
-LAYERS = Declared(layers=True)
+LAYERS = Declarations(layers=True)
 
 
 class LayerNormOfTwo(nn.LayerNorm):

@@ -12,7 +12,7 @@ import pytest
 
 import normspec
 from normspec.adapters.remote import replies
-from normspec.adapters.remote.launching import hosted, ready
+from normspec.adapters.remote.launching import opened_target, start_host
 from normspec.adapters.worker import failures
 from normspec.adapters.worker.server import Server
 from normspec.spec.errors import DeviceUnavailable, Unsupported
@@ -44,7 +44,7 @@ def test_it_is_judged():
 @pytest.fixture
 def other():
     """Its target on the judge's side."""
-    target = ready(hosted(TARGET))
+    target = opened_target(start_host(TARGET))
     yield target
     target.close()
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from normspec.adapters.remote.launching import hosted, ready
+from normspec.adapters.remote.launching import opened_target, start_host
 
 from ..known_page import the_page_tells
 
 
 def test_the_page_tells_what_is_known() -> None:
     """The rows of the target on the page of conventions are those that its bindings make."""
-    target = ready(hosted("mxnet", python=os.environ["NORMSPEC_MXNET_PYTHON"]))
+    target = opened_target(start_host("mxnet", python=os.environ["NORMSPEC_MXNET_PYTHON"]))
     try:
         assert the_page_tells(target)
     finally:

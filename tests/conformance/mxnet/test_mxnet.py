@@ -15,7 +15,7 @@ import pytest
 
 import normspec
 from normspec import Report, Verdict
-from normspec.adapters.remote.launching import hosted, ready
+from normspec.adapters.remote.launching import opened_target, start_host
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.requests.plan import Plan
 from normspec.conformance.requests.profiles import profile_of
@@ -50,7 +50,7 @@ KNOWN = {
 
 def on_every_case(operator: str, dtype: str, requirement: str, conventions: Mapping[str, str] | None = None) -> Report:
     """The report on one requirement, on all cases of quick instead of a few."""
-    target = ready(hosted("mxnet", op=[operator], python=os.environ["NORMSPEC_MXNET_PYTHON"]))
+    target = opened_target(start_host("mxnet", op=[operator], python=os.environ["NORMSPEC_MXNET_PYTHON"]))
     profile = attrs.evolve(profile_of("quick"), secondary_bindings=None)
     conventions, asked = dict(conventions or {}), frozenset({requirement})
     plan = Plan((replace(target, slow=False),), (dtype,), "cpu", conventions, profile, 0, requirements=asked)

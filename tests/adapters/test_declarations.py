@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from normspec.adapters.declared import Declared, pairs
-from normspec.adapters.fixed import Fixed, fixed_from_plain
+from normspec.adapters.declarations import Declarations, pairs
+from normspec.adapters.fixed import FixedSettings, fixed_from_plain
 from normspec.adapters.own_function import from_callable
 from normspec.spec.errors import CannotVary, WrongDeclaration, WrongSignature
 
-FIXED = Fixed(eps=1e-6, shape=(4, 5), axes=2, given=(("gamma", "beta"), ()))
+FIXED = FixedSettings(eps=1e-6, shape=(4, 5), axes=2, given=(("gamma", "beta"), ()))
 
 
 def test_what_is_declared_is_read():
     """Numbers, shapes, axes and words, each by its name."""
-    declared = Declared(fixed={"eps": "1e-6", "shape": "4x5", "training": "no", "beta": "none", "rank": "4"})
+    declared = Declarations(fixed={"eps": "1e-6", "shape": "4x5", "training": "no", "beta": "none", "rank": "4"})
     found = declared.settings()
     assert (found.eps, found.shape, found.axes, found.training, found.ranks) == (1e-6, (4, 5), 2, False, (4,))
     assert (declared.affine("none"), declared.affine("given")) == ({"beta"}, frozenset())
@@ -35,7 +35,7 @@ def test_what_is_declared_is_read():
 def test_what_cannot_be_declared_is_told(declared, message):
     """One line says what to write."""
     with pytest.raises(WrongDeclaration, match=message):
-        Declared(**declared)
+        Declarations(**declared)
 
 
 @pytest.mark.parametrize(("texts", "message"), [(("eps",), "write NAME=VALUE"), (("eps=1", "eps=2"), "keep one")])
@@ -52,8 +52,8 @@ def test_pairs_are_divided_by_commas():
 
 def test_what_is_declared_and_fixed_travels():
     """Both are the same after they were plain values."""
-    declared = Declared({"gamma": "g"}, "channels-first", {"eps": "1e-6"})
-    assert Declared.from_plain(declared.to_plain()) == declared
+    declared = Declarations({"gamma": "g"}, "channels-first", {"eps": "1e-6"})
+    assert Declarations.from_plain(declared.to_plain()) == declared
     told = {name: list(value) if isinstance(value, tuple) else value for name, value in FIXED.to_plain().items()}
     assert fixed_from_plain(told) == FIXED
     assert not fixed_from_plain({})
@@ -75,7 +75,7 @@ def test_what_is_fixed_declines_other_calls(shape, settings, reason):
 
 def test_channels_are_compared_along_their_axis():
     """A negative axis is the same one; a mode is compared, and momentum only in training."""
-    fixed = Fixed(channel_axis=1, channels=6, training=False, momentum=0.1)
+    fixed = FixedSettings(channel_axis=1, channels=6, training=False, momentum=0.1)
     given = {"training": False, "momentum": 0.5, "channel_axis": -2}
     assert fixed.declines("batch_norm", (3, 6, 2), given) is None
     assert fixed.declines("batch_norm", (3, 5, 2), given) == "it has 6 channels"
@@ -93,9 +93,9 @@ def test_channels_are_compared_along_their_axis():
 )
 def test_parameters_that_cannot_be_given_are_told(given, reason):
     """Parameters that a layer lacks, and parameters that it always has."""
-    fixed = Fixed(given=(("gamma", "beta"),)) if reason else FIXED
+    fixed = FixedSettings(given=(("gamma", "beta"),)) if reason else FIXED
     assert fixed.lacks(dict.fromkeys(given, np.zeros(1))) == reason
-    assert Fixed(given=((),)).lacks({"gamma": np.zeros(1)}) == "it has no gamma"
+    assert FixedSettings(given=((),)).lacks({"gamma": np.zeros(1)}) == "it has no gamma"
 
 
 def test_a_function_is_called_with_what_it_takes():
@@ -106,7 +106,7 @@ def test_a_function_is_called_with_what_it_takes():
         seen.append((x.shape, weight.shape, epsilon, x.flags.c_contiguous))
         return 2 * x
 
-    declared = Declared(layout="channels-first", fixed={"axes": "-1", "beta": "none"})
+    declared = Declarations(layout="channels-first", fixed={"axes": "-1", "beta": "none"})
     (binding,) = from_callable(layer_norm, ("layer_norm",), "numpy", declared).bindings
     x, gamma = np.arange(24.0).reshape(2, 3, 4), np.ones(4)
     y = binding.call(x, gamma, None, eps=0.5, axes=(-1,))
@@ -123,7 +123,7 @@ def test_what_a_function_writes_into_its_x_shows():
         x *= 3
         return x.copy()
 
-    (binding,) = from_callable(layer_norm, None, "numpy", Declared(layout="channels-first")).bindings
+    (binding,) = from_callable(layer_norm, None, "numpy", Declarations(layout="channels-first")).bindings
     x = np.arange(24.0).reshape(2, 3, 4)
     binding.call(x, None, None, eps=0.5, axes=(-1,))
     np.testing.assert_array_equal(x, 3 * np.arange(24.0).reshape(2, 3, 4))
@@ -139,7 +139,7 @@ def test_a_vjp_is_called_with_what_its_function_takes():
         return 5 * g
 
     rms_norm.vjp = rms_norm_vjp
-    declared = Declared(fixed={"eps": "1e-6", "axes": "-1", "gamma": "none"})
+    declared = Declarations(fixed={"eps": "1e-6", "axes": "-1", "gamma": "none"})
     (binding,) = from_callable(rms_norm, None, "numpy", declared).bindings
     g = np.ones((2, 3))
     dx, dgamma = binding.derivatives["vjp"](g, None, g, eps=1e-6, axes=(-1,))
@@ -156,4 +156,4 @@ def test_what_is_lacking_is_told_with_what_to_write():
     with pytest.raises(WrongSignature, match="--fixed eps=1e-5,axes=-1"):
         from_callable(rms_norm, None, "numpy")
     with pytest.raises(WrongSignature, match="takes no eps: say what it has of its own, --fixed eps=1e-5"):
-        from_callable(rms_norm, None, "numpy", Declared(fixed={"axes": "-1"}))
+        from_callable(rms_norm, None, "numpy", Declarations(fixed={"axes": "-1"}))

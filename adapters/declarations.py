@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Callable
 
 from ..spec.errors import WrongDeclaration, choices
-from .fixed import Fixed
+from .fixed import FixedSettings
 
 #: Where the target expects the channels (features) of x: in the last axis, or in axis 1.
 LAYOUTS: tuple[str, ...] = ("channels-last", "channels-first")
@@ -17,7 +17,7 @@ ARGUMENTS: tuple[str, ...] = ("gamma", "beta", "running_mean", "running_var")
 
 
 @dataclass(frozen=True)
-class Declared:
+class Declarations:
     """The user's declarations; nothing by default."""
 
     #: The target's own name for each parameter, by canonical name: {"gamma": "g"}.
@@ -54,21 +54,21 @@ class Declared:
         """Which of gamma and beta are declared as ``word``: ``none``, or always ``given``."""
         return frozenset(name for name in ("gamma", "beta") if self.fixed.get(name, "").lower() == word)
 
-    def settings(self) -> Fixed:
+    def settings(self) -> FixedSettings:
         """The declared settings and sizes."""
         names = ("eps", "momentum", "training", "axes", "channels", "groups", "channel_axis")
         found = {name: self.value(name) for name in names if name in self.fixed}
         shape = self.value("shape") or ()
         if shape:
             found["axes"] = len(shape)
-        return Fixed(**found, shape=shape, ranks=(self.value("rank"),) if "rank" in self.fixed else ())
+        return FixedSettings(**found, shape=shape, ranks=(self.value("rank"),) if "rank" in self.fixed else ())
 
     def to_plain(self) -> dict[str, Any]:
         """The declarations as plain values, which `from_plain` reads back."""
         return {name: value for name, value in asdict(self).items() if value}
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Declared:
+    def from_plain(cls, plain: Mapping[str, Any]) -> Declarations:
         """Declarations from the values of `to_plain`. Raises WrongDeclaration."""
         return cls(
             dict(plain.get("parameters", {})),
@@ -144,4 +144,4 @@ _FORMS: Mapping[str, str] = {
 }  # fmt: skip
 
 #: Nothing is declared.
-NOTHING = Declared()
+NOTHING_DECLARED = Declarations()
