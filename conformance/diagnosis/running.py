@@ -9,7 +9,7 @@ import numpy as np
 from ..cases.case import Case
 from ..checks.received import Run
 from ..judging.subject import Subject
-from .answers import TELLING
+from .answers import CLEARLY_WRONG
 
 _MEAN, _VARIANCE = "new_running_mean", "new_running_var"
 
@@ -52,7 +52,7 @@ def _seen(subject: Subject, case: Case, predicted: np.ndarray, unsure: np.ndarra
     judged = np.isfinite(slack) & np.isfinite(predicted) & np.isfinite(got)
     if (np.abs(got - predicted) > slack)[judged].any():
         return False
-    return True if (np.abs(got - exact) >= TELLING * slack)[judged].any() else None
+    return True if (np.abs(got - exact) >= CLEARLY_WRONG * slack)[judged].any() else None
 
 
 def _updates(case: Case) -> bool:

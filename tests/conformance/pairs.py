@@ -40,7 +40,7 @@ class Pair:
 
     def report(self, *, explain: bool) -> Report:
         """Its report in float32: on these requirements only, or on all of them with the causes."""
-        target = target_of("it", self.function.like.operator, attrs.evolve(self.function).implementation)
+        target = target_of("it", self.function.target_subject.operator, attrs.evolve(self.function).implementation)
         only = None if explain else self.requirements
         with np.errstate(all="ignore"):
             return run(target, requirements=only, required=self.requirements, explain=explain)
