@@ -13,7 +13,7 @@ from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.catalogue import checks_of
-from ..checks.purity import last_changed, other
+from ..checks.purity import different_values, with_last_value_changed
 from ..checks.registry import Check
 from ..engine.folding import priority
 from ..engine.tally import Tally
@@ -140,7 +140,8 @@ class Consequences:
             case = attrs.evolve(_case_of(self.subject, shown), inputs=ask.inputs, settings=ask.settings, g=g)
             for derivative in (False, True) if any(one.does != "call" for one in shown.calls) else (False,):
                 with contextlib.suppress(*CALL_FAILED):
-                    _ = self.subject.pull(other(case)) if derivative else self.subject.outputs(other(case))
+                    before = different_values(case)
+                    _ = self.subject.pull(before) if derivative else self.subject.outputs(before)
                 answer = Question(case, result.violated_on, derivative=derivative).answered_by(self.subject)
                 if answer.words or any(one.worst_error() > 1 for one in answer.values.values()):
                     return False
@@ -326,7 +327,7 @@ class Consequences:
         of_outputs = name in case.record.outputs
         calls = self.subject.repeated_outputs if of_outputs else self.subject.repeated_gradients
         try:
-            (first,), _ = calls(case, 1), calls(other(case), 1)
+            (first,), _ = calls(case, 1), calls(different_values(case), 1)
             others = calls(case, _REPEATED_SLOW if self.subject.slow else self.subject.repetitions(case))
             before = [(one, calls(one, 1)[0][name]) for one in self._last_other_call(shown, case)]
         except CALL_FAILED:
@@ -350,7 +351,9 @@ class Consequences:
             given = {one: value for one in moved if (value := fresh.inputs[one]) is not None and value.size}
             with contextlib.suppress(*CALL_FAILED):
                 first = calls(fresh)[name]
-                later = calls(fresh.replace(**{one: last_changed(value) for one, value in given.items()}))[name]
+                later = calls(fresh.replace(**{one: with_last_value_changed(value) for one, value in given.items()}))[
+                    name
+                ]
                 if len(given) == len(moved) and not np.array_equal(first, later, equal_nan=True):
                     return False
         return True

@@ -16,7 +16,7 @@ from ..cases.case import Case
 from ..cases.description import Description
 from ..cases.sizes import extents, sized
 from ..checks.catalogue import checks_of
-from ..checks.purity import other
+from ..checks.purity import different_values
 from ..checks.registry import Check
 from ..engine.folding import priority
 from ..judging.library import Library, fitted
@@ -108,7 +108,7 @@ class QuestionMaker:
     def _outputs_after_two_calls(self, case: Case) -> Iterator[bytes]:
         """The outputs of a case after each of two calls with other values."""
         assert self.preceding_case is not None
-        for before in (self.preceding_case, other(self.preceding_case)):
+        for before in (self.preceding_case, different_values(self.preceding_case)):
             call_first(self.subject, before)
             with contextlib.suppress(*CALL_FAILED):
                 yield b"".join(value.tobytes() for value in self.subject.outputs(case).values())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..cases.case import Case
-from ..checks.received import Run
+from ..checks.received import RelatedCall
 from ..judging.subject import Subject
 from .answers import CLEARLY_WRONG
 
@@ -38,7 +38,7 @@ def is_of_the_variance_of_y(subject: Subject, case: Case) -> bool | None:
         return None
     bare = case.replace(gamma=None, beta=None)
     rows = case.layout.rows(case.x).astype(np.float64)
-    run = Run.of(subject, bare, subject.outputs(bare)["y"], normative=False)
+    run = RelatedCall.of(subject, bare, subject.outputs(bare)["y"], normative=False)
     divided = run.slope(np.arange(len(rows)), rows.argmin(axis=1), rows.argmax(axis=1))
     momentum = case.settings["momentum"]
     variance = divided.value.to_dd().hi - run.eps

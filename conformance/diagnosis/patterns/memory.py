@@ -10,7 +10,7 @@ import numpy as np
 from ....reference.formats import FORMATS
 from ....spec.errors import CALL_FAILED
 from ...cases.case import Case
-from ...checks.purity import last_changed, other
+from ...checks.purity import different_values, with_last_value_changed
 from ...judging.verdicts import Result
 from .formula_steps import FormulaSteps
 from .observing import Observer
@@ -45,7 +45,7 @@ def memory_in_words(observer: Observer, cases: Sequence[Case]) -> str:
 
 def _differs(case: Case) -> bool:
     """Whether every input is given and differs in a later call: an input that is zero everywhere shows nothing."""
-    pairs = [(value, other(case).inputs[name]) for name, value in case.inputs.items()]
+    pairs = [(value, different_values(case).inputs[name]) for name, value in case.inputs.items()]
     return all(value is not None and later is not None and not np.array_equal(value, later) for value, later in pairs)
 
 
@@ -127,7 +127,7 @@ def _ordinal(number: int) -> str:
 
 def _depends_on_last_call(observer: Observer, case: Case) -> str:
     """Which input of the call before changes a result: that call differs in one input only."""
-    later = other(case)
+    later = different_values(case)
     subject = observer.subject
     for name in [one for one, value in case.inputs.items() if value is not None and value.size]:
         before = case.replace(**{name: later.inputs[name]})
@@ -153,7 +153,7 @@ def _taken_from_a_cache(observer: Observer, case: Case) -> str:
         for name, value in case.inputs.items():
             if value is None or not value.size:
                 continue
-            later = case.replace(**{name: last_changed(value)})
+            later = case.replace(**{name: with_last_value_changed(value)})
             first, again = (_calls(observer, one, gradients=gradients) or {} for one in (case, later))
             for result in first.keys() & again.keys():
                 got = first[result]
@@ -204,7 +204,7 @@ def _calls_before(case: Case, name: str) -> Iterator[tuple[str, Case]]:
     """Calls to make first: with other values of an input, and with values as large and as small as squares allow."""
     value = case.inputs[name]
     assert value is not None
-    yield f"another {name}", case.replace(**{name: other(case).inputs[name]})
+    yield f"another {name}", case.replace(**{name: different_values(case).inputs[name]})
     largest, limits = float(np.abs(value).max()), FORMATS[value.dtype.name]
     if not largest or not np.isfinite(largest):
         return
