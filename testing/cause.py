@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from ..adapters.numpy.operators.implementation import Implementation
-from ..conformance.diagnosis.answers import TELLING, Values
+from ..conformance.diagnosis.answers import CLEARLY_WRONG, Values
 from ..reference.formats import format_of
 from ..spec.operators import Groups
 from .call import Call
@@ -59,7 +59,7 @@ def mistakes(
         got, found = subset.take(value), envelopes(some, (name,), cotangent, JudgementOptions())[name]
         unit = format_of(got.dtype).unit_roundoff
         asked[name] = Values(got.astype(np.float64), found.exact, found.bound, unit)
-    if not any(values.off() >= TELLING for values in asked.values()):
+    if not any(values.worst_error() >= CLEARLY_WRONG for values in asked.values()):
         return ()
     dtype = some.x.dtype.name
     found = []
@@ -72,7 +72,7 @@ def mistakes(
 
 
 def _alike(asked: Values, answer: np.ndarray) -> bool:
-    return asked.agree(attrs.evolve(asked, got=answer.astype(np.float64)))
+    return asked.agrees(attrs.evolve(asked, got=answer.astype(np.float64)))
 
 
 def _answers(implementation: Implementation, call: Call, g: np.ndarray | None) -> Iterator[tuple[str, np.ndarray]]:

@@ -171,6 +171,9 @@ def _off(failure: Failure, call: _Channels) -> Any:
     return 1.01 * call.laid(off + 4 * u * np.abs(call.rows(failure.expected)), failure.expected)
 
 
+#: The requirements that judge y, dx or dgamma of a plain call by their envelope.
+_OF_A_PLAIN_CALL = ("BN-F1", "BN-I1", "BN-G1", "BN-G2", "BN-G4", "CM-P2", "CM-N8", "CM-S1")
+
 ON_CPU = (
     KnownViolation(notes=("gamma strided",), where="x of one place a channel", cases=_one_place, **_MISREAD),
     KnownViolation(notes=("gamma strided, x channels_last",), ranks=(4, 5), **_MISREAD),
@@ -184,8 +187,8 @@ ON_CPU = (
     *(
         KnownViolation(
             requirement,
-            "where x or the cotangent is strided, every step of both passes is rounded to 16 bits, and overflows in"
-            " float16 from 65520 on; those of contiguous ones are computed in float32",
+            "where x, the cotangent or a parameter is strided, every step of both passes is rounded to 16 bits, and"
+            " overflows in float16 from 65520 on; those of contiguous ones are computed in float32",
             links=(_FORWARD, _LINK) if "y" in outputs else (_LINK,),
             failures=("value", "infinite", "nan"),
             outputs=outputs,
@@ -199,7 +202,8 @@ ON_CPU = (
         for requirement, outputs, where, cases in (
             ("CM-V1", ("y", "dx", "dgamma"), "", None),
             ("CM-V2", ("dx", "dgamma"), "", None),
-            ("CM-S1", ("y", "dx", "dgamma"), "x whose channels do not come second", _moved),
+            ("CM-V3", ("y", "dx", "dgamma"), "", None),
+            *((one, ("y", "dx", "dgamma"), "x whose channels do not come second", _moved) for one in _OF_A_PLAIN_CALL),
         )
     ),
 )

@@ -83,5 +83,6 @@ ON_CPU = tuple(
         predicts=_misread,
         always=False,  # few cases have one sample; `thorough` draws them
     )
-    for requirement, output in (("IN-G1", "dx"), ("IN-G2", "dgamma"), ("IN-G3", "dbeta"))
+    for output, own in (("dx", "IN-G1"), ("dgamma", "IN-G2"), ("dbeta", "IN-G3"))
+    for requirement in (own, "CM-P2", "CM-N8", "CM-S1")
 )

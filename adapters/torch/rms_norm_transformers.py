@@ -62,7 +62,7 @@ _T5_KNOWN = tuple(
         predicts=_part_overflows,
         always=False,  # it shows only for eps so small that 1/sqrt(eps) overflows float16
     )
-    for requirement in ("RM-G1", "CM-N8")
+    for requirement in ("RM-G1", "CM-P2", "CM-N8", "CM-S1", "CM-D1")
 )
 
 

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 import attrs
 
 from ...spec.operators import OPERATORS
-from .description import Description
+from .description import NO_EPS, Description
 from .logits import FUSIONS, GATES
 from .recipes import RECIPES
 
 Groups = tuple[tuple[str, int], ...]
 
-#: eps so far below the variance that neither its value nor its place can show.
-_NONE = 2.0**-100
 _PLAIN: Groups = (("normal", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
 _MANY: Groups = (*_PLAIN, ("witness", 6), ("scaled", 3), ("one_hot", 1), ("normal", 5))
 _LAWFUL: Groups = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
@@ -87,7 +85,7 @@ def composed_deck(operator: str) -> list[Description]:
             if recipe in _BRIEF:
                 continue
             shaped: dict[str, object] = {"leading": (2, 4)} if place % 2 else {"leading": (8,)}
-            yield d(6, _MANY, recipe=recipe, eps=_NONE, count=2, **shaped)
+            yield d(6, _MANY, recipe=recipe, eps=NO_EPS, count=2, **shaped)
         yield from own()
         yield d(7, _ODD, "PR-F1")
         yield d(12, _MANY, cotangent="one_hot")
@@ -129,19 +127,19 @@ def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     for n, eps in ((7, 1e-3), (16, 0.5)):  # where a one-pass variance cancels
         yield d(n, _OFFSETS, "PR-F1", recipe="scaled", eps=eps, gamma="ones", beta="none")
     for n in (2, 3, 4):
-        yield d(n, _PLAIN, *FEW, recipe="scaled", eps=_NONE, gamma="powers")
+        yield d(n, _PLAIN, *FEW, recipe="scaled", eps=NO_EPS, gamma="powers")
     for recipe in ("tanh_linear", "scaled"):  # blocks are initialised like this to be the identity
-        yield d(6, _PLAIN, recipe=recipe, eps=_NONE, gamma="zeros")
+        yield d(6, _PLAIN, recipe=recipe, eps=NO_EPS, gamma="zeros")
     for gamma, beta in (("none", "none"), ("mixed", "none"), ("none", "mixed")):
         for recipe in ("scaled", "tanh_linear", "leaf"):
-            yield d(6, _PLAIN, *WITHOUT, recipe=recipe, eps=_NONE, gamma=gamma, beta=beta)
+            yield d(6, _PLAIN, *WITHOUT, recipe=recipe, eps=NO_EPS, gamma=gamma, beta=beta)
     yield d(5, _PLAIN, *WITHOUT, recipe="scaled", eps=0.5, gamma="none", beta="none")
-    yield d(3, _MANY[:6], "PR-F5", "PO-F5", recipe="scaled", eps=_NONE, leading=(2, 3))
-    yield d(3, _PLAIN[:3], "PR-F5", "PO-F5", recipe="scaled", eps=_NONE)
-    yield d(4, _MANY, "PR-F5", "PO-F5", recipe="tanh_linear", eps=_NONE, leading=(2, 4))
-    yield d(5, _PLAIN[:1], "PR-F5", "PO-F5", recipe="scaled", eps=_NONE, leading=())
-    yield d(8, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="scaled", eps=_NONE, only=True, mixed=True)
-    yield d(6, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="leaf", eps=_NONE, only=True, mixed=True)
+    yield d(3, _MANY[:6], "PR-F5", "PO-F5", recipe="scaled", eps=NO_EPS, leading=(2, 3))
+    yield d(3, _PLAIN[:3], "PR-F5", "PO-F5", recipe="scaled", eps=NO_EPS)
+    yield d(4, _MANY, "PR-F5", "PO-F5", recipe="tanh_linear", eps=NO_EPS, leading=(2, 4))
+    yield d(5, _PLAIN[:1], "PR-F5", "PO-F5", recipe="scaled", eps=NO_EPS, leading=())
+    yield d(8, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="scaled", eps=NO_EPS, only=True, mixed=True)
+    yield d(6, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="leaf", eps=NO_EPS, only=True, mixed=True)
 
 
 def _highway(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]

@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from ...spec.operators import OPERATORS, Groups
-from .description import Description
+from .description import NO_EPS, Description
 from .shapes import factor
 from .sizes import RECIPES
 
@@ -31,8 +31,6 @@ _MIDDLE = ((160, 48), (390, 160), (768, 390), (2050, 770))
 _FIRST = 2
 #: Up to here a matrix over the features is judged in some milliseconds.
 _MATRIX = 200
-#: eps so far below the variance that neither its value nor its place can show.
-_NONE = 2.0**-100
 
 #: An eps below those that code puts in place of a smaller one; 1e-12 is the least of them.
 _FLOORED = 2.0**-46
@@ -166,7 +164,7 @@ def large_deck(operator: str, profile: str) -> list[Description]:
     if record.groups is Groups.TRAILING and profile != "quick":
         tried += [(_VALUES, {"n": 130, "repeat": _MANY}), (_VALUES, {"n": _MANY, "repeat": 130})]
     recipe = {"recipe": RECIPES[operator]} if record.composed else {}
-    plain = Description(operator, 1, _NORMAL, eps=_NONE, gamma="powers", only=True)
+    plain = Description(operator, 1, _NORMAL, eps=NO_EPS, gamma="powers", only=True)
     made = [attrs.evolve(plain, **{**recipe, **fields}, requirements=requirements) for requirements, fields in tried]  # type: ignore[arg-type]
     # A case that is neither large nor for CM-S1 would be drawn again, and put on the few shapes, as small ones are.
     return [one for one in made if one.large or "CM-S1" in one.requirements]

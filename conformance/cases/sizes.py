@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 import attrs
 
 from ...spec.operators import OPERATORS, Groups
-from .description import Description
+from .description import NO_EPS, Description
 
 #: The last count before a path ends, and the origin of such a limit.
 THRESHOLDS: Mapping[int, str] = {
@@ -51,8 +51,6 @@ SLOW: Mapping[str, tuple[int, ...]] = {"quick": (4096,), "standard": (1024, 8192
 #: Up to here several samples have as many groups each: beyond, they cost too much.
 _SEVERAL = 1025
 
-#: eps so far below the variance that neither its value nor its place can show: other mistakes are due to the size.
-_NONE = 2.0**-100
 
 #: Groups whose sums consist of a few large values, the last value among them. In the first group only the last value
 #: counts, so that nothing of its dx is left there: it must not be the last group.
@@ -158,7 +156,7 @@ def sized(operator: str, extent: Extent, size: int, *, far: bool = False) -> Des
     """The case in which an extent has this size."""
     place = sum(size > threshold + 1 for threshold in THRESHOLDS)
     recipe = {"recipe": RECIPES[operator]} if OPERATORS[operator].composed else {}
-    common = {"eps": _NONE, "gamma": "powers", "beta": "mixed", "cotangent": "edges"}
+    common = {"eps": NO_EPS, "gamma": "powers", "beta": "mixed", "cotangent": "edges"}
     plain = Description(operator, 1, (), requirements=_SIZES, only=True, far=far)
     return attrs.evolve(plain, **common, **recipe, **extent.case(size, place))  # type: ignore[arg-type]
 

@@ -18,11 +18,11 @@ from ..judging.subject import Subject
 from ..judging.translated import between
 from .derived import affine_names, at_unit_eps, doubled, filled, less_value, perturbed, twice, with_eps, with_parameters
 from .exactly import exact
-from .received import Claim, Received, Run
+from .received import Claim, Received, RelatedCall
 from .registry import BOTH, check, laws_in_inference
 from .relating import Relation
 
-Runs = Mapping[str, Run]
+RelatedCalls = Mapping[str, RelatedCall]
 
 
 def _near(case: Case) -> Case:
@@ -39,7 +39,7 @@ def _once_and_twice(case: Case) -> dict[str, Case] | None:
     return {"once": _near(case), "twice": _near(case).derived("doubled", doubled)}
 
 
-def _same_values(runs: Runs) -> Iterator[Claim]:
+def _same_values(runs: RelatedCalls) -> Iterator[Claim]:
     once, both = runs["once"], runs["twice"]
     want = once.y.placed(lambda values: twice(once.case, values))
     yield Claim(both.case, both.y, want, "y", "a group (x, x), which is y of x twice")
@@ -62,7 +62,7 @@ def _two_eps(case: Case) -> dict[str, Case] | None:
     return {"before": case, "after": case.derived("eps grown", lambda one: with_eps(one, GROWTH))}
 
 
-def _grown(runs: Runs) -> Received:
+def _grown(runs: RelatedCalls) -> Received:
     """
     By how much var + eps grows with eps: one number a group, computed from its two values that are farthest apart.
 
@@ -86,7 +86,7 @@ def _halves_agree(found: Received) -> bool:
     return not (apart > bound).any()
 
 
-def _in_every_group_alike(runs: Runs) -> Iterator[Claim]:
+def _in_every_group_alike(runs: RelatedCalls) -> Iterator[Claim]:
     grown = _grown(runs)
     best = int(np.argmin(grown.error))  # the group where it is known best
     alike = grown.placed(lambda values: np.full(values.shape, values[best]))
@@ -95,7 +95,7 @@ def _in_every_group_alike(runs: Runs) -> Iterator[Claim]:
     yield Claim(runs["after"].case, grown, alike, _NAME, note, others)
 
 
-def _by_what_eps_grows(runs: Runs) -> Iterator[Claim]:
+def _by_what_eps_grows(runs: RelatedCalls) -> Iterator[Claim]:
     grown = _grown(runs)
     before, after = (exact(np.full(len(grown.error), runs[name].eps)) for name in ("before", "after"))
     note = f"eps times {GROWTH:g}: the growth of var + eps, beside that of eps"
@@ -103,9 +103,9 @@ def _by_what_eps_grows(runs: Runs) -> Iterator[Claim]:
 
 
 INSIDE = Relation(
-    "where eps stands", _two_eps, _in_every_group_alike, says=("LN-F3", "BN-F3", "RM-F3", "GN-F3", "IN-F3")
+    "where eps stands", _two_eps, _in_every_group_alike, requirements=("LN-F3", "BN-F3", "RM-F3", "GN-F3", "IN-F3")
 )
-AS_GIVEN = Relation("which eps it is", _two_eps, _by_what_eps_grows, given=(INSIDE, at_unit_eps))
+AS_GIVEN = Relation("which eps it is", _two_eps, _by_what_eps_grows, precondition=(INSIDE, at_unit_eps))
 
 
 # LN-F5, BN-F5 and LN-F6, BN-F6: gamma and beta, given and absent --------------------------------------------------
@@ -118,7 +118,7 @@ def _neutral_and_full(case: Case) -> dict[str, Case] | None:
     return {"neutral": case.derived("ones and zeros", lambda one: with_parameters(one, 1, 0)), "full": case}
 
 
-def _affine(runs: Runs) -> Iterator[Claim]:
+def _affine(runs: RelatedCalls) -> Iterator[Claim]:
     neutral, full = runs["neutral"], runs["full"]
 
     def of_each(name: str) -> np.ndarray:
@@ -153,7 +153,7 @@ def _absent_and_filled(case: Case) -> dict[str, Case] | None:
     return {"absent": case, "filled": case.derived("filled", filled)}
 
 
-def _as_if_filled(runs: Runs) -> Iterator[Claim]:
+def _as_if_filled(runs: RelatedCalls) -> Iterator[Claim]:
     absent = runs["absent"]
     note = " and ".join(
         f"{name} None for {value}"
@@ -164,16 +164,20 @@ def _as_if_filled(runs: Runs) -> Iterator[Claim]:
 
 
 AFFINE = Relation(
-    "the affine map", _neutral_and_full, _affine, bare=False, says=("LN-F5", "BN-F5", "RM-F5", "GN-F5", "IN-F5")
+    "the affine map",
+    _neutral_and_full,
+    _affine,
+    without_parameters=False,
+    requirements=("LN-F5", "BN-F5", "RM-F5", "GN-F5", "IN-F5"),
 )
 #: Ones and zeros say what None must do if gamma multiplies and beta is added; that is first checked with 2 and 3.
 ABSENT = Relation(
     "absent parameters",
     _absent_and_filled,
     _as_if_filled,
-    bare=False,
-    fresh=frozenset({"absent"}),
-    given=(AFFINE, lambda case: with_parameters(case, 2, 3)),
+    without_parameters=False,
+    called_anew=frozenset({"absent"}),
+    precondition=(AFFINE, lambda case: with_parameters(case, 2, 3)),
 )
 
 
@@ -184,7 +188,7 @@ def _one_moved(case: Case) -> dict[str, Case]:
     return {"before": case, "after": case.derived("perturbed", perturbed)[0]}
 
 
-def _its_group_alone(runs: Runs) -> Iterator[Claim]:
+def _its_group_alone(runs: RelatedCalls) -> Iterator[Claim]:
     before, after = runs["before"], runs["after"]
     inside = before.case.derived("perturbed", perturbed)[1]
     if before.case.settings.get("training", True):  # in inference each value is normalised by itself
@@ -215,7 +219,7 @@ def _near_and_near(case: Case) -> dict[str, Case]:
     return {"far": case.derived("less its last value", lambda one: less_value(one, -1)), "near": _near(case)}
 
 
-def _alike(runs: Runs) -> Iterator[Claim]:
+def _same_y(runs: RelatedCalls) -> Iterator[Claim]:
     far, near = runs["far"], runs["near"]
     differ = (far.case.layout.rows(far.case.x) != near.case.layout.rows(near.case.x)).any(axis=1, keepdims=True)
     moved = far.case.layout.back(np.broadcast_to(differ, far.case.layout.rows(far.case.x).shape))
@@ -223,16 +227,16 @@ def _alike(runs: Runs) -> Iterator[Claim]:
 
 
 #: A mean that is small beside the deviation. That it makes no difference is a law.
-SHIFTED = Relation("a small shift", _near_and_near, _alike, says=("LN-L10", "BN-L7", "GN-L10", "IN-L10"))
-ACCURATE = Relation("accurate under a large mean", _far_and_near, _alike, given=(SHIFTED, lambda case: case))
+SHIFTED = Relation("a small shift", _near_and_near, _same_y, requirements=("LN-L10", "BN-L7", "GN-L10", "IN-L10"))
+ACCURATE = Relation("accurate under a large mean", _far_and_near, _same_y, precondition=(SHIFTED, lambda case: case))
 
 
 # The check of each requirement. Apart from their own aspect, the cases that name it are plain ----------------
 
 check("LN-F2", "BN-F2", "RM-F2", "GN-F2", "IN-F2", raising="violates")(DIVISOR.judged)
-check(*INSIDE.says, raising="violates", modes=BOTH)(INSIDE.judged)
+check(*INSIDE.requirements, raising="violates", modes=BOTH)(INSIDE.judged)
 check("LN-F4", "BN-F4", "RM-F4", "GN-F4", "IN-F4", raising="violates", modes=BOTH)(AS_GIVEN.judged)
-check(*AFFINE.says, raising="violates", modes=BOTH)(_affine_and_its_one)
+check(*AFFINE.requirements, raising="violates", modes=BOTH)(_affine_and_its_one)
 check("LN-F6", "BN-F6", "RM-F6", "GN-F6", "IN-F6", raising="violates", modes=BOTH)(ABSENT.judged)
 # In inference no axes are normalised together, so any case shows that each value is normalised by itself.
 check(

@@ -12,7 +12,7 @@ from ...adapters.binding import differentiable
 from ...spec.errors import BadOutput, BadSibling, CannotVary, MissingGradient, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..judging.findings import Finding
-from ..judging.known import shown_as
+from ..judging.known import failure_shown
 from ..judging.subject import Subject
 from ..judging.truth import gradient_name, owner_of
 from .registry import check, in_training
@@ -83,7 +83,7 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
         if isinstance(failed, BadOutput) and "y has dtype" in str(failed):
             raise  # CM-T2 judges it
         words = f"raised {failed}" if isinstance(failed, TargetRaised) else str(failed)
-        yield _violation(case, "gradient", f"taking gradients: {words}", shown_as(failed))
+        yield _violation(case, "gradient", f"taking gradients: {words}", failure_shown(failed))
         return
     for name, value in gradients.items():
         owner = case.inputs[owner_of(name)]

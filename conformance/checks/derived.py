@@ -17,7 +17,7 @@ def affine_names(case: Case) -> tuple[str, ...]:
 
 def with_parameters(case: Case, gamma: float, beta: float) -> Case:
     """The case with these two numbers for all of gamma and all of beta."""
-    shape, dtype, numbers = case.layout.parameter_shape, _held(case), {"gamma": gamma, "beta": beta}
+    shape, dtype, numbers = case.layout.parameter_shape, _parameter_dtype(case), {"gamma": gamma, "beta": beta}
     return case.replace(**{name: np.full(shape, numbers[name], dtype) for name in affine_names(case)})
 
 
@@ -37,7 +37,7 @@ def without_parameters(case: Case) -> tuple[Case, Case]:
     return ones.replace(gamma=None), ones
 
 
-def _held(case: Case) -> np.dtype:
+def _parameter_dtype(case: Case) -> np.dtype:
     """The dtype of the parameters; that of x where the case has none."""
     given = (case.inputs.get(name) for name in ("gamma", "beta", "running_mean"))
     return next((value.dtype for value in given if value is not None), case.x.dtype)
@@ -113,3 +113,11 @@ def less_value(case: Case, place: int) -> Case:
         exactly &= ((lost == 0) & (kept.astype(np.float64) == there)).all(axis=1, keepdims=True)
         moved = kept if one == place else moved
     return case.replace(x=case.layout.back(np.where(exactly, moved, rows)))
+
+
+def with_value(values: np.ndarray | None, place: int | tuple[int, ...], value: float) -> np.ndarray:
+    """A copy of an array with another value in one place."""
+    assert values is not None
+    changed = values.copy()
+    changed[place] = value
+    return changed

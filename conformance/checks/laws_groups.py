@@ -15,7 +15,7 @@ from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .exactly import exact, judge_exactly, shifted_exactly
 from .groups import of_samples, only_group, some_groups
-from .purity import other
+from .purity import different_values
 from .registry import BOTH, check, in_training
 from .relations import close, equal, same
 
@@ -156,7 +156,9 @@ def shifted_mean(subject: Subject, case: Case) -> Iterator[Finding]:
 def either_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     """Inference mode gives the same y as training mode."""
     training = subject.observe(case).outputs["y"]
-    subject.outputs(other(case))  # values that the target remembers from its last training call must not show
+    subject.outputs(
+        different_values(case)
+    )  # values that the target remembers from its last training call must not show
     got = subject.outputs(case, mode="inference")["y"]
     yield same(subject, case, "y", got, training, "in inference mode")
 

@@ -12,13 +12,14 @@ from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
+from .derived import with_value
 from .registry import check, laws_in_inference, recipes
 
 #: The inputs beside x, the logits and the leaves of parts; CM-N3 and CM-N5 are about those three.
 _PARAMETERS = ("gamma", "beta", "running_mean", "running_var")
 
 
-def _telling(case: Case) -> bool:
+def _depends_on_most_values(case: Case) -> bool:
     """Cases in which most results depend on most values: the parts of a composed operator must read x."""
     return not case.record.composed or recipes("linear", "chain", "mixed")(case)
 
@@ -26,12 +27,6 @@ def _telling(case: Case) -> bool:
 def _largest(values: np.ndarray) -> tuple[int, ...]:
     """The place of the largest magnitude: a factor there is not multiplied by 0."""
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(np.abs(values.astype(np.float64)))), values.shape))
-
-
-def _put(values: np.ndarray, place: tuple[int, ...], value: float) -> np.ndarray:
-    changed = values.copy()
-    changed[place] = value
-    return changed
 
 
 def _exact(subject: Subject, case: Case, *, gradients: bool) -> Mapping[str, DD]:
@@ -77,7 +72,7 @@ def _shown(subject: Subject, bad: Case, masks: Mapping[str, np.ndarray], note: s
         )
 
 
-@check("CM-N6", every=laws_in_inference, when=_telling, raising="violates")
+@check("CM-N6", every=laws_in_inference, when=_depends_on_most_values, raising="violates")
 def parameter_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     """A NaN in gamma, beta or a running statistic makes every output and gradient that depends on it NaN."""
     _ = subject.observe(case).outputs
@@ -89,20 +84,20 @@ def parameter_shows(subject: Subject, case: Case) -> Iterator[Finding]:
             continue
         place = _largest(given)
         # Half of it is a different valid number for every parameter, a variance included; 0 has no half and becomes 1.
-        moved = case.replace(**{name: _put(given, place, given[place] / 2 if given[place] else 1)})
-        bad = case.replace(**{name: _put(given, place, np.nan)})
+        moved = case.replace(**{name: with_value(given, place, given[place] / 2 if given[place] else 1)})
+        bad = case.replace(**{name: with_value(given, place, np.nan)})
         masks = _dependent(subject, case, moved, gradients=gradients)
         yield from _shown(subject, bad, masks, f"a NaN in {name} was swallowed")
     if lacking is not None:
         raise lacking
 
 
-@check("CM-N7", every=laws_in_inference, when=_telling, raising="violates", gradient=True)
+@check("CM-N7", every=laws_in_inference, when=_depends_on_most_values, raising="violates", gradient=True)
 def cotangent_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     """A NaN in the cotangent makes every gradient that depends on it NaN."""
     _ = subject.observe(case).gradients
     place = _largest(case.g)
-    moved, bad = (case.replace(g=_put(case.g, place, value)) for value in (case.g[place] / 2, np.nan))
+    moved, bad = (case.replace(g=with_value(case.g, place, value)) for value in (case.g[place] / 2, np.nan))
     masks = _dependent(subject, case, moved, gradients=True)
     gradients = {name: mask for name, mask in masks.items() if name not in OPERATORS[case.operator].outputs}
     yield from _shown(subject, bad, gradients, "a NaN in the cotangent was swallowed")

@@ -31,7 +31,7 @@ def _by_place(case: Case) -> bool:
 
 
 @attrs.frozen(eq=False)
-class Poisoned:
+class PoisonedCase:
     """A case with one value of x that is not finite, and where y and dx may depend on it, also through parts."""
 
     case: Case
@@ -55,7 +55,7 @@ def _nonzero_gain(case: Case) -> np.ndarray:
     return (gamma if OPERATORS[case.operator].composed else case.layout.spread(gamma)) != 0
 
 
-def _poisoned(case: Case, poison: float) -> Poisoned:
+def _poisoned(case: Case, poison: float) -> PoisonedCase:
     """The case with this value in a middle group."""
     rows = case.layout.rows(case.x).copy()
     group, place = group_count(case) // 2, case.layout.size // 2
@@ -66,17 +66,17 @@ def _poisoned(case: Case, poison: float) -> Poisoned:
     none = np.zeros_like(own)
     bad = case.replace(x=case.layout.back(rows))
     if _inference(case):
-        return Poisoned(bad, own, none, own)
+        return PoisonedCase(bad, own, none, own)
     if case.record.normalises_handed:
         # LN(x) has a derivative even where no part reads it, and its whole group with it.
         there = own if _reads_nothing(case) else whole
-        return Poisoned(bad, there, whole, there)
+        return PoisonedCase(bad, there, whole, there)
     if not _by_place(case):
         # A finite x divided by an infinite root is 0. Where the mean is subtracted, the numerator is infinite too.
-        return Poisoned(bad, whole, whole, whole if case.record.centred or np.isnan(poison) else own)
+        return PoisonedCase(bad, whole, whole, whole if case.record.centred or np.isnan(poison) else own)
     if not _reads_nothing(case):
-        return Poisoned(bad, whole, whole, own)
-    return Poisoned(bad, own, own if case.record.has_gates else none, own)
+        return PoisonedCase(bad, whole, whole, own)
+    return PoisonedCase(bad, own, own if case.record.has_gates else none, own)
 
 
 def _reads_nothing(case: Case) -> bool:

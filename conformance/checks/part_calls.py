@@ -14,7 +14,7 @@ from ...spec.parts import Part
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
-from .purity import changed, other
+from .purity import changed, different_values
 from .registry import check
 
 
@@ -187,7 +187,7 @@ def left_alone(subject: Subject, case: Case) -> Iterator[Finding]:
             evaluation.pull(case.g).gradients()
             yield from _unchanged(case, recorder, "the backward pass")
         if not options:  # tensors that a part saved for its derivatives must survive the calls of other layers
-            subject.outputs(other(case))
+            subject.outputs(different_values(case))
             yield from _handed_unchanged(case, recorder, "a later call")
 
 

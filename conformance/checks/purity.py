@@ -51,7 +51,7 @@ def nothing_changed(subject: Subject, case: Case) -> Iterator[Finding]:
         cases.append((case.replace(**dict.fromkeys(affine_names(case))), "contiguous"))
     if _for_layouts(case):
         _ = subject.observe(case).outputs  # a target that was lost in it is not called again
-        cases += [(case, layout) for layout in _ORDERS if layout in subject.target.layouts]
+        cases += [(case, layout) for layout in _LAYOUTS_WITHOUT_GAPS if layout in subject.target.layouts]
     for one, layout in cases:
         try:
             yield from _unchanged(subject, one, layout)
@@ -66,7 +66,7 @@ def nothing_changed(subject: Subject, case: Case) -> Iterator[Finding]:
 
 #: Layouts without gaps. To a kernel that works in a contiguous copy with its axes in another order, one of these may
 #: already lie as the copy would, and is then no copy.
-_ORDERS = ("transposed", "channels_last", "leading_transposed")
+_LAYOUTS_WITHOUT_GAPS = ("transposed", "channels_last", "leading_transposed")
 
 
 def _unchanged(subject: Subject, case: Case, layout: str) -> Iterator[Finding]:
@@ -109,10 +109,10 @@ def _unchanged(subject: Subject, case: Case, layout: str) -> Iterator[Finding]:
 #: How the note of a violation begins if repetitions of one call showed it.
 REPEATED = "a repeated call"
 #: The note of a violation that the first call on a single thread showed.
-_ALONE = "a call on one thread"
+_ON_ONE_THREAD = "a call on one thread"
 
 #: Repetitions of a call between two calls of another case of the same shapes, which change what a target keeps.
-_OTHERS = 32
+_CALLS_IN_A_ROUND = 32
 
 
 @attrs.define
@@ -129,7 +129,7 @@ class Repetitions:
         return bool(self.findings) and self.findings[-1].violated
 
 
-def _repeated(subject: Subject, case: Case) -> Repetitions:
+def _repetitions(subject: Subject, case: Case) -> Repetitions:
     """Call a case repeatedly, once for both checks. The envelope judges only results whose bits differ."""
     if case not in subject.repeated:
         found = Repetitions()
@@ -137,7 +137,7 @@ def _repeated(subject: Subject, case: Case) -> Repetitions:
             if first is not None:
                 found.difference = found.difference or (name, first, value)
             judge = subject.judge_output if name in OPERATORS[case.operator].outputs else subject.judge_gradient
-            found.findings.append(judge(case, name, value, note=_ALONE if first is None else REPEATED))
+            found.findings.append(judge(case, name, value, note=_ON_ONE_THREAD if first is None else REPEATED))
             if found.violated:
                 break
         subject.repeated[case] = found  # only at the end: if a call raised, nothing is known
@@ -146,13 +146,13 @@ def _repeated(subject: Subject, case: Case) -> Repetitions:
 
 #: Rounds of a large call that use all threads. The others use one, since on a busy machine threads wait for one another
 #: a hundred times as long as they work. A real race shows in far more than one call in sixty.
-_THREADED = 1
+_THREADED_ROUNDS = 1
 
 
 def _differences(subject: Subject, case: Case) -> Iterator[tuple[str, np.ndarray | None, np.ndarray]]:
     """Yield the results whose bits differ: name, the first result to compare it with, and the value."""
-    rounds = subject.repetitions(case) // _OTHERS
-    threaded = min(rounds, _THREADED) if case.x.size >= LARGE else rounds
+    rounds = subject.repetitions(case) // _CALLS_IN_A_ROUND
+    threaded = min(rounds, _THREADED_ROUNDS) if case.x.size >= LARGE else rounds
     for alone, count in ((False, threaded), (True, rounds - threaded)):
         if count:
             yield from _different_outputs(subject, case, count, alone=alone)
@@ -165,8 +165,8 @@ def _different_outputs(
 ) -> Iterator[tuple[str, np.ndarray | None, np.ndarray]]:
     first = subject.observe(case).outputs
     for place in range(rounds):
-        subject.outputs(other(case))
-        several = distinct(subject.repeated_outputs(case, _OTHERS, alone=alone))
+        subject.outputs(different_values(case))
+        several = distinct(subject.repeated_outputs(case, _CALLS_IN_A_ROUND, alone=alone))
         if alone and not place:  # one thread adds up in another order than several: such a difference is no advice
             first = next(several)
             yield from ((name, None, value) for name, value in first.items())
@@ -185,7 +185,7 @@ def _different_gradients(
         return
     for place in range(rounds):
         try:
-            several = distinct(subject.repeated_gradients(case, _OTHERS, alone=alone))
+            several = distinct(subject.repeated_gradients(case, _CALLS_IN_A_ROUND, alone=alone))
         except MissingGradient as missing:  # a gradient that comes and goes is a difference
             lost = {gradient_name(name): np.full_like(case.inputs[name], np.nan) for name in missing.missing}
             several = iter([lost])
@@ -207,7 +207,7 @@ def distinct(results: Iterable[dict[str, np.ndarray]]) -> Iterator[dict[str, np.
 @check("CM-P2", raising="violates")
 def repeats_agree(subject: Subject, case: Case) -> Iterator[Finding]:
     """Repeated calls agree, each within the envelope."""
-    yield from _repeated(subject, case).findings
+    yield from _repetitions(subject, case).findings
     yield Finding(case, violated=False)
     yield from _settings_changed(subject, case)
     if "CM-S1" not in case.requirements:
@@ -266,7 +266,7 @@ def _settings_changed(subject: Subject, case: Case) -> Iterator[Finding]:
             yield subject.judge_gradient(later, name, got, note=note)
 
 
-def last_changed(given: np.ndarray) -> np.ndarray:
+def with_last_value_changed(given: np.ndarray) -> np.ndarray:
     """An input with another number in its last place."""
     value = given.copy()
     value.reshape(-1)[-1] = 3 if value.reshape(-1)[-1] == 2 else 2  # exact in every dtype; positive, as a variance is
@@ -278,7 +278,7 @@ def _changed_late(subject: Subject, case: Case) -> Iterator[Finding]:
     for name, given in case.inputs.items():
         if given is None or not given.size:
             continue
-        later = case.replace(**{name: last_changed(given)})
+        later = case.replace(**{name: with_last_value_changed(given)})
         note = f"the last value of {name} changed since the last call"
         pulls = [] if subject.forward_only else [partial(subject.pull, case), partial(subject.pull, later)]
         subject.prefetch(case, [partial(subject.outputs, case), partial(subject.outputs, later), *pulls])
@@ -297,7 +297,7 @@ def _changed_late(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 #: Whether the second call's tensors are new objects -> the note of its findings.
-_USED_AGAIN = {
+_REUSED_MEMORY = {
     False: "every tensor was overwritten in place since the last call",
     True: "new tensors lie where those of the last call lay",
 }
@@ -305,8 +305,8 @@ _USED_AGAIN = {
 
 def _memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
     """Judge calls with other values in the last call's tensors, or in its memory: the old values must not show."""
-    later = other(case)
-    for fresh, note in _USED_AGAIN.items():
+    later = different_values(case)
+    for fresh, note in _REUSED_MEMORY.items():
         try:
             outputs, gradients = subject.recall(case, later, fresh=fresh)
         except Unsupported:  # the target's tensors cannot be written in place
@@ -323,7 +323,7 @@ def _memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("CM-P3", raising="error")
 def repeats_equal(subject: Subject, case: Case) -> Iterator[Finding]:
     """Repeated calls agree to the last bit."""
-    difference = _repeated(subject, case).difference
+    difference = _repetitions(subject, case).difference
     if difference is not None:
         name, first, value = difference
         yield changed(first, value, case, name, f"{REPEATED} gave other bits")
@@ -331,7 +331,7 @@ def repeats_equal(subject: Subject, case: Case) -> Iterator[Finding]:
     yield Finding(case, violated=False)
 
 
-def other(case: Case) -> Case:
+def different_values(case: Case) -> Case:
     """A case of the same shapes with other values, as a later call may have."""
     inputs = {name: value for name, value in case.inputs.items() if value is not None}
     moved = {
@@ -346,7 +346,7 @@ def other(case: Case) -> Case:
 @check("CM-P4", when=in_training, raising="error")
 def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
     """A result stays the same after later calls, a gradient after later gradients."""
-    later_case = other(case)
+    later_case = different_values(case)
 
     def asked(mode: str) -> Iterator[Callable[[], object]]:
         evaluation = subject.start(case, mode=mode)
@@ -398,7 +398,7 @@ def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
     at_once = subject.observe(case).gradients
     evaluation = subject.start(case)
     evaluation.outputs()
-    subject.outputs(other(case))
+    subject.outputs(different_values(case))
     found = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
     yield from same_gradients(subject, case, found, at_once, "the gradient taken after another call")
     if "CM-P2" in case.requirements:  # one case of each operator: a backward pass that spoils something always does
@@ -407,7 +407,7 @@ def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _pulled_again(subject: Subject, case: Case, at_once: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Judge whether a second gradient of one call, taken after another call's gradient, equals the first."""
-    evaluation, between = subject.start(case), other(case)
+    evaluation, between = subject.start(case), different_values(case)
     try:
         evaluation.pull(case.g, keep=True)
     except (TargetRaised, Unsupported):  # it keeps nothing: a compiled call uses its buffers up for the first gradient

@@ -81,7 +81,7 @@ class Claim:
 
 
 @attrs.frozen(eq=False)
-class Run:
+class RelatedCall:
     """One call of a relation: its case, and its y, both received and exact."""
 
     case: Case
@@ -96,7 +96,7 @@ class Run:
     eps: float
 
     @classmethod
-    def of(cls, subject: Subject, case: Case, y: np.ndarray, *, normative: bool) -> Run:
+    def of(cls, subject: Subject, case: Case, y: np.ndarray, *, normative: bool) -> RelatedCall:
         """A received result of a case, judged under the declared or the normative conventions."""
         truth = subject.truth(case, normative=normative)
         arithmetic = subject.arithmetic(case, normative=normative)

@@ -11,7 +11,7 @@ from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .exactly import added
-from .purity import changed, other
+from .purity import changed, different_values
 from .registry import INFERENCE, check, in_inference, in_training, laws_in_inference, ordinary
 from .relations import close, equal
 from .sizes import all_zero, emptied
@@ -60,7 +60,7 @@ def several_steps(subject: Subject, case: Case) -> Iterator[Finding]:
     for step in range(3):
         outputs = subject.outputs(case)
         yield from _judge_statistics(subject, case, outputs, f"step {step + 1}")
-        following = other(case)
+        following = different_values(case)
         given = {name.removeprefix("new_"): outputs[name] for name in STATISTICS}
         if not all(np.isfinite(v.astype(np.float64)).all() for v in given.values()):
             return

@@ -11,7 +11,7 @@ from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .composed_values import reached
 from .part_calls import roles
-from .purity import changed, other
+from .purity import changed, different_values
 from .registry import check, recipes
 from .relations import same
 
@@ -52,7 +52,7 @@ def buffers_stay_theirs(subject: Subject, case: Case) -> Iterator[Finding]:
         evaluation = subject.start(buffered, wrt=(), mode="inference")
         before = evaluation.outputs()["y"]
         yield same(subject, case, "y", before, plain, f"{role} owns the buffer that it returns")
-        subject.outputs(other(buffered), mode="inference")
+        subject.outputs(different_values(buffered), mode="inference")
         note = f"y changed when {role} used its output buffer again"
         yield changed(before, evaluation.outputs()["y"], case, "y", note)
 
@@ -87,14 +87,14 @@ def broadcast_result(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 #: x's dtype -> another dtype that a part may return: a wider one, which y would take, where there is one.
-_OTHER = {"float16": "float32", "bfloat16": "float32", "float32": "float64", "float64": "float32"}
+_ANOTHER_DTYPE = {"float16": "float32", "bfloat16": "float32", "float32": "float64", "float64": "float32"}
 
 
 @check("CM-C11", when=recipes("leaf"))
 def result_of_another_dtype(subject: Subject, case: Case) -> Iterator[Finding]:
     """A part's result of another dtype raises, or leaves y in the dtype of x."""
     _ = subject.observe(case).outputs
-    other = _OTHER[case.x.dtype.name]
+    other = _ANOTHER_DTYPE[case.x.dtype.name]
     leaves = [name for name in case.inputs if name.endswith((".h", ".z"))]
     for name in dict.fromkeys((leaves[0], leaves[-1])):
         leaf = case.inputs[name]

@@ -11,16 +11,17 @@ from ...spec.errors import TargetRaised, Unsupported
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
+from .derived import with_value
 from .groups import group_count
 from .registry import INFERENCE, check, in_inference, laws_in_inference
 
 
-def _several(case: Case) -> bool:
+def _has_several_groups(case: Case) -> bool:
     """Cases with several groups."""
     return group_count(case) > 1
 
 
-def _beside(subject: Subject, bad: Case, group: int, note: str) -> Iterator[Finding]:
+def _judge_other_groups(subject: Subject, bad: Case, group: int, note: str) -> Iterator[Finding]:
     """Judge whether y and dx are right in every group except one, whose value is undefined."""
     rows = np.ones((group_count(bad), bad.x.size // group_count(bad)), bool)
     rows[group] = False
@@ -33,7 +34,7 @@ def _beside(subject: Subject, bad: Case, group: int, note: str) -> Iterator[Find
     yield subject.judge(bad, "dx", dx, exact, lambda normative: np.where(others, bound(normative), np.inf), note)
 
 
-@check("CM-N8", every=laws_in_inference, when=_several, raising="violates")
+@check("CM-N8", every=laws_in_inference, when=_has_several_groups, raising="violates")
 def undefined_group(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group with eps 0 and a variance, or mean square, of 0 makes no difference to the others."""
     _ = subject.observe(case).outputs
@@ -44,14 +45,14 @@ def undefined_group(subject: Subject, case: Case) -> Iterator[Finding]:
         rows[group] = case.record.centred
         changes["x"] = case.layout.back(rows)
     else:
-        changes["running_var"] = _put(case.inputs["running_var"], group, 0.0)
-    yield from _beside(subject, case.replace(**changes), group, "variance and eps are 0 in another group")
+        changes["running_var"] = with_value(case.inputs["running_var"], group, 0.0)
+    yield from _judge_other_groups(subject, case.replace(**changes), group, "variance and eps are 0 in another group")
 
 
 @check(
     "BN-I5",
     every=laws_in_inference,
-    when=lambda case: in_inference(case) and _several(case),
+    when=lambda case: in_inference(case) and _has_several_groups(case),
     raising="violates",
     modes=INFERENCE,
 )
@@ -59,17 +60,10 @@ def negative_running_variance(subject: Subject, case: Case) -> Iterator[Finding]
     """A negative running variance makes no difference to other channels, unless the call raises."""
     _ = subject.observe(case).outputs
     channel = group_count(case) // 2
-    bad = case.replace(running_var=_put(case.inputs["running_var"], channel, -4.0))
+    bad = case.replace(running_var=with_value(case.inputs["running_var"], channel, -4.0))
     try:
         subject.outputs(bad)
     except (TargetRaised, Unsupported):  # declining counts as refusing
         yield Finding(bad, violated=False)
         return
-    yield from _beside(subject, bad, channel, "the running variance of another channel is negative")
-
-
-def _put(values: np.ndarray | None, place: int, value: float) -> np.ndarray:
-    assert values is not None
-    changed = values.copy()
-    changed[place] = value
-    return changed
+    yield from _judge_other_groups(subject, bad, channel, "the running variance of another channel is negative")

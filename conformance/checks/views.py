@@ -115,13 +115,13 @@ def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 #: The layouts in which a part can return its result (spec/parts.py): as a transpose leaves it, and a slice.
-_OF_RESULTS = ("transposed", "strided")
+_LAYOUTS_OF_RESULTS = ("transposed", "strided")
 
 
 def _results_laid_out(subject: Subject, case: Case) -> Generator[Finding, None, Unsupported | None]:
     """Parts that return views: one alone, and all of them beside an x that lies as their results do."""
     lacking, returning = None, before_y(case)
-    for layout in (one for one in _OF_RESULTS if one in _views(subject)):
+    for layout in (one for one in _LAYOUTS_OF_RESULTS if one in _views(subject)):
         everywhere = case
         for role in returning:
             alone, everywhere = with_wrapped(case, role, layout), with_wrapped(everywhere, role, layout)
@@ -141,13 +141,13 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     names = [name for name, value in case.inputs.items() if name != "x" and value is not None and "." not in name]
     views, lacking = _views(subject), None
     of_parameters = sorted({"strided", "offset"}.intersection(views))  # the layouts that a vector can have
-    beside = ("contiguous", *(one for one in _BESIDE if one in views))
+    beside = ("contiguous", *(one for one in _LAYOUTS_OF_X if one in views))
     several = [[name] for name in names] if len(names) > 1 else []
     asked = (
         (case, _laid_out(chosen, layout, x), x)
         for layout in of_parameters
         for x in beside
-        for chosen in ([names, *several] if (layout, x) == _ALONE else [names])
+        for chosen in ([names, *several] if (layout, x) == _LAYOUTS_FOR_EACH_ALONE else [names])
     )
     subject.prefetch(case, _calls(subject, asked))
     for layout in of_parameters:
@@ -158,7 +158,7 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
             failed = _failed(together)
             if failed and x != "contiguous" and _failed(_parameters(subject, case, [], "", x)[0]):
                 continue  # the layout of x and its cotangent does it, which CM-V1 and CM-V2 judge
-            one_by_one = several if failed or (layout, x) == _ALONE else []
+            one_by_one = several if failed or (layout, x) == _LAYOUTS_FOR_EACH_ALONE else []
             alone = [one for chosen in one_by_one for one in _parameters(subject, case, chosen, layout, x)[0]]
             yield from alone if _failed(alone) else [*together, *alone]
     if lacking is not None:
@@ -170,12 +170,12 @@ def _failed(findings: Iterable[Finding]) -> bool:
 
 
 #: Layouts of x and its cotangent for which a kernel may read the parameters in another way.
-_BESIDE = ("channels_last", "transposed")
+_LAYOUTS_OF_X = ("channels_last", "transposed")
 
 
 #: The layouts of a parameter and of x with which each parameter is tried alone in any case: one that is read by the
 #: strides of another shows only where theirs differ.
-_ALONE = ("strided", "contiguous")
+_LAYOUTS_FOR_EACH_ALONE = ("strided", "contiguous")
 
 
 def _laid_out(names: list[str], layout: str, x: str) -> dict[str, str]:
@@ -221,12 +221,12 @@ def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 #: Layouts that a tensor passes on to what is computed from it, so that x and its cotangent often share one.
-_SHARED = ("channels_last", "transposed", "leading_transposed")
+_SHARED_LAYOUTS = ("channels_last", "transposed", "leading_transposed")
 
 
 def _both_laid_out(subject: Subject, case: Case) -> Iterator[Finding]:
     """x and its cotangent in the same layout, for which a kernel may have a path of its own."""
-    shared = [layout for layout in _SHARED if layout in _views(subject)]
+    shared = [layout for layout in _SHARED_LAYOUTS if layout in _views(subject)]
     subject.prefetch(case, _calls(subject, ((case, {"x": layout}, layout) for layout in shared)))
     for layout in shared:
         found = list(_compared(subject, case, {"x": layout}, f"x and cotangent {layout}", layout))

@@ -22,13 +22,10 @@ from ...spec.errors import CALL_FAILED, BadOutput, Unsupported
 from ...spec.layout import Layout
 from ...spec.operators import Groups, Operator
 from ..cases.case import Case
-from ..cases.description import Description
+from ..cases.description import NO_EPS, Description
 from ..cases.recipes import Drawn, made
 from ..cases.shapes import settings_of, shape_of
 from ..judging.translated import TranslatedSession, Translation, one_plus
-
-#: An eps that has no influence beside variances of order one.
-NO_EPS = 2.0**-100
 
 #: Weight of the new statistic. It is not 1/2, so that it differs from the weight of the old one.
 MOMENTUM = 0.25

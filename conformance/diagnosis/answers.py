@@ -12,14 +12,14 @@ from ...reference.formats import format_of
 from ..judging.findings import ratios
 
 #: Two functions that make the same mistake differ by the roundings of both; the envelope bounds those of each.
-_EITHER = 2.0
+_TWO_FUNCTIONS = 2.0
 
 #: A wrong step has roundings that the right one need not have: a few, of a value that the envelope does not know.
-_STEPS = 4.0
+_EXTRA_ROUNDINGS = 4.0
 
-#: An answer is telling if it is off by this many times what two functions with the same mistake may differ by. An
+#: An answer is clearly wrong if it is off by this many times what two functions with the same mistake may differ by. An
 #: agreement then holds to a tenth of what is wrong, and is no accident of roundings.
-TELLING = 10.0
+CLEARLY_WRONG = 10.0
 
 
 @attrs.frozen(eq=False)
@@ -57,24 +57,27 @@ class Values:
         with np.errstate(all="ignore"):
             right, here = np.abs(self.expected), np.abs(self.got)
             larger = _largest(here) / _largest(right) if _largest(right) else 1.0
-            return _EITHER * (self.envelope * max(larger, 1.0) + _STEPS * self.unit * here) + self.unstable
+            return (
+                _TWO_FUNCTIONS * (self.envelope * max(larger, 1.0) + _EXTRA_ROUNDINGS * self.unit * here)
+                + self.unstable
+            )
 
-    def off(self) -> float:
+    def worst_error(self) -> float:
         """How far the worst value is from the exact one, in units of the slack; infinite if it is not finite."""
         return _worst(self.got, self.expected, self.slack())
 
     @property
-    def beyond(self) -> np.ndarray:
+    def outside_envelope(self) -> np.ndarray:
         """Where the values are wrong by more than the envelope, or are not finite and should be."""
         judged = np.isfinite(self.envelope) & np.isfinite(self.expected)
         with np.errstate(all="ignore"):
             return judged & ~(np.abs(self.got - self.expected) <= self.envelope)
 
-    def agree(self, other: Values) -> bool:
+    def agrees(self, other: Values) -> bool:
         """Whether the other values are the same but for roundings, and not finite in the same places."""
         return self._agree(other, self.got, other.got)
 
-    def err_alike(self, other: Values) -> bool:
+    def has_same_errors(self, other: Values) -> bool:
         """
         Whether the other values are off by as much as these.
 
@@ -113,7 +116,7 @@ _ROUNDINGS = 64.0
 
 
 @attrs.frozen(eq=False)
-class Mark:
+class ComparisonOutcome:
     """One comparison of a check: it holds, or how it is violated."""
 
     #: The output or gradient that it is about.
@@ -132,22 +135,22 @@ class Mark:
     values: Values | None = None
 
     @property
-    def telling(self) -> bool:
+    def clearly_wrong(self) -> bool:
         """Whether it is violated by more than roundings explain."""
-        return bool(self.words) and (self.values is None or self.values.off() >= TELLING)
+        return bool(self.words) and (self.values is None or self.values.worst_error() >= CLEARLY_WRONG)
 
-    def agrees(self, other: Mark) -> bool:
+    def agrees(self, other: ComparisonOutcome) -> bool:
         """Whether the other comparison came out the same but for roundings."""
         if not self.words or not other.words:
             broken = self if self.words else other
-            return not broken.words or (broken.values is not None and broken.values.off() <= 1)
+            return not broken.words or (broken.values is not None and broken.values.worst_error() <= 1)
         if (self.output, self.words) != (other.output, other.words):
             return False
         if self.values is not None and other.values is not None:
-            return self.values.agree(other.values)
+            return self.values.agrees(other.values)
         return self.index == other.index and self._shows_the_same_number(other)
 
-    def _shows_the_same_number(self, other: Mark) -> bool:
+    def _shows_the_same_number(self, other: ComparisonOutcome) -> bool:
         if self.expected is None or other.expected is None or self.got is None or other.got is None:
             pairs = (self.expected, other.expected), (self.got, other.got)
             return all(here == there or (here != here and there != there) for here, there in pairs)  # NaN is NaN
@@ -170,29 +173,29 @@ class Answer:
     #: How the call failed, or the first violation of a check; "" if there is none.
     words: str = ""
     #: All comparisons of a check, in its order.
-    marks: tuple[Mark, ...] = ()
+    comparisons: tuple[ComparisonOutcome, ...] = ()
 
     @property
     def has_wrong_values(self) -> bool:
         """Whether the values are off by more than roundings explain."""
-        return any(value.off() >= TELLING for value in self.values.values())
+        return any(value.worst_error() >= CLEARLY_WRONG for value in self.values.values())
 
     @property
-    def telling(self) -> bool:
+    def clearly_wrong(self) -> bool:
         """Whether no sound function answers so."""
-        return self.has_wrong_values or any(mark.telling for mark in self.marks)
+        return self.has_wrong_values or any(outcome.clearly_wrong for outcome in self.comparisons)
 
     def agrees(self, other: Answer) -> bool:
         """Whether the other answer is the same but for roundings."""
-        if self.marks and other.marks:
-            alike = (mark.agrees(there) for mark, there in zip(self.marks, other.marks, strict=False))
-            return len(self.marks) == len(other.marks) and all(alike)
+        if self.comparisons and other.comparisons:
+            alike = (outcome.agrees(there) for outcome, there in zip(self.comparisons, other.comparisons, strict=False))
+            return len(self.comparisons) == len(other.comparisons) and all(alike)
         if self.words != other.words or set(self.values) != set(other.values):
             return False
-        return all(value.agree(other.values[name]) for name, value in self.values.items())
+        return all(value.agrees(other.values[name]) for name, value in self.values.items())
 
-    def errs_alike(self, other: Answer) -> bool:
+    def has_same_errors(self, other: Answer) -> bool:
         """Whether both answers are off, and by as much."""
         if not self.words or self.words != other.words or set(self.values) != set(other.values):
             return False
-        return all(value.err_alike(other.values[name]) for name, value in self.values.items())
+        return all(value.has_same_errors(other.values[name]) for name, value in self.values.items())

@@ -28,7 +28,7 @@ class Candidate:
     """One or more faults in one function, in the dtype and under the conventions of a subject."""
 
     faults: tuple[Fault, ...]
-    like: Subject
+    target_subject: Subject
     _answers: dict[Question, Answer] = attrs.field(factory=dict)
 
     @property
@@ -49,24 +49,24 @@ class Candidate:
     @cached_property
     def subject(self) -> Subject:
         """The function, with fresh state."""
-        like = self.like
-        target = implementation_target("+".join(self.names), like.operator, self.implementation)
+        target_subject = self.target_subject
+        target = implementation_target("+".join(self.names), target_subject.operator, self.implementation)
         return Subject(
             target,
             target.bindings[0],
-            like.format,
-            conventions={**NORMATIVE, **like.conventions, **{key: NORMATIVE[key] for key in _NOT_FOLLOWED}},
-            flushes=like.flushes,
-            measured=like.measured,
-            forward_only=like.forward_only,
-            repeats=like.repeats,
-            large_repeats=like.large_repeats,
+            target_subject.format,
+            conventions={**NORMATIVE, **target_subject.conventions, **{key: NORMATIVE[key] for key in _NOT_FOLLOWED}},
+            flushes=target_subject.flushes,
+            measured=target_subject.measured,
+            forward_only=target_subject.forward_only,
+            repeats=target_subject.repeats,
+            large_repeats=target_subject.large_repeats,
         )
 
     def answer(self, question: Question) -> Answer:
         """Its answer to a question, asked once."""
         if question not in self._answers:
-            self._answers[question] = question.put_to(self.subject)
+            self._answers[question] = question.answered_by(self.subject)
         return self._answers[question]
 
     def unstable_answer(self, question: Question) -> Answer:
@@ -88,49 +88,49 @@ def _build(faults: tuple[Fault, ...]) -> Callable[[], Implementation]:
     return lambda: both().implementation()
 
 
-def _library() -> tuple[Fault, ...]:
+def _all_faults() -> tuple[Fault, ...]:
     # Imported here because it builds every fault: a quarter of a second that a conforming function need not wait for.
     from ..faults import registered
 
     return registered()
 
 
-def singles(like: Subject) -> Iterator[Candidate]:
+def single_candidates(target_subject: Subject) -> Iterator[Candidate]:
     """Every fault that may show in the subject's operator and dtype."""
-    for fault in _library():
-        if fault.operator == like.operator and like.format in fault.dtypes:
-            yield Candidate((fault,), like)
+    for fault in _all_faults():
+        if fault.operator == target_subject.operator and target_subject.format in fault.dtypes:
+            yield Candidate((fault,), target_subject)
 
 
-def named_so(like: Subject, names: tuple[str, ...]) -> Iterator[Candidate]:
+def candidates_named(target_subject: Subject, names: tuple[str, ...]) -> Iterator[Candidate]:
     """The faults of these names in one function; nothing if one of them cannot show in the subject's dtype."""
-    there = {fault.name: fault for fault in _library() if like.format in fault.dtypes}
+    there = {fault.name: fault for fault in _all_faults() if target_subject.format in fault.dtypes}
     if all(name in there for name in names):
-        yield Candidate(tuple(there[name] for name in names), like)
+        yield Candidate(tuple(there[name] for name in names), target_subject)
 
 
 def paired(first: Candidate, second: Candidate) -> Candidate | None:
     """The faults of both in one function; None if one would undo the other."""
     for one, other in ((first, second), (second, first)):
-        if _apart(one.faults[0], other.faults[0]):
-            return Candidate((*one.faults, *other.faults), first.like)
+        if _compatible(one.faults[0], other.faults[0]):
+            return Candidate((*one.faults, *other.faults), first.target_subject)
     return None
 
 
-def _apart(first: Fault, second: Fault) -> bool:
+def _compatible(first: Fault, second: Fault) -> bool:
     """Whether neither undoes the other: no step is replaced by both."""
     try:
         both = type("Both", (first.step, second.step), {})
     except TypeError:  # no order of their bases suits both
         return False
-    return all(_reached(both, fault.step) for fault in (first, second))
+    return all(_all_in_effect(both, fault.step) for fault in (first, second))
 
 
-def _reached(both: type, step: type) -> bool:
-    own = [name for name, value in vars(_wrong(step)).items() if callable(value) and not name.startswith("__")]
+def _all_in_effect(both: type, step: type) -> bool:
+    own = [name for name, value in vars(_fault_class(step)).items() if callable(value) and not name.startswith("__")]
     return all(getattr(both, name) is getattr(step, name) for name in own)
 
 
-def _wrong(step: type) -> type:
+def _fault_class(step: type) -> type:
     """The class that the author of the fault wrote, in front of the operator's base."""
     return step if vars(step).keys() - {"__module__", "__doc__"} else step.__mro__[1]

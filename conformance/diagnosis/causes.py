@@ -22,11 +22,11 @@ from .cause import Cause
 from .consequences import Consequences, widest
 from .patterns.describer import Describer
 from .patterns.pattern import Pattern
-from .search import Found, Search, is_violation
-from .second import Second
+from .search import Explanation, Search, is_violation
+from .second import SecondSearch
 
-#: The dtypes, the most telling first: float32 does not lose a mistake among roundings; 16 bits hide what is small.
-TELLING = ("float32", "float64", "float16", "bfloat16")
+#: The dtypes, those that show a mistake best first: float32 does not lose it in roundings; 16 bits hide what is small.
+DTYPES_BY_CLARITY = ("float32", "float64", "float16", "bfloat16")
 
 #: A binding: its target, operator and name.
 _Place = tuple[str, str, str]
@@ -51,26 +51,26 @@ def diagnosed(run: Run, report: Report) -> Report:
                 place = (target.name, binding.operator, binding.name)
                 if place in failing and binding.seams is None:
                     try:
-                        causes += _of_binding(run, target, binding, failing[place], report)
+                        causes += _causes_of_binding(run, target, binding, failing[place], report)
                     except Exception as error:  # our own error: the violations stand without a cause
                         notes.append(f"the cause of what {binding.name} violates was not found: {words(error)}")
     causes = _merged(causes)
-    referring = attrs.evolve(
-        report, causes=tuple(causes), results=tuple(_referring(result, causes) for result in report.results)
+    with_causes = attrs.evolve(
+        report, causes=tuple(causes), results=tuple(_with_cause(result, causes) for result in report.results)
     )
-    results, lost = _with_consequences(run, referring)
-    causes = [cause if cause.name else _led(cause, results) for cause in causes]
-    return attrs.evolve(referring, causes=tuple(causes), results=results, notes=(*notes, *lost))
+    results, lost = _with_consequences(run, with_causes)
+    causes = [cause if cause.name else _led_by_standing(cause, results) for cause in causes]
+    return attrs.evolve(with_causes, causes=tuple(causes), results=results, notes=(*notes, *lost))
 
 
-def _of_binding(
+def _causes_of_binding(
     run: Run, target: Target, binding: Binding, violations: Sequence[Result], report: Report
 ) -> list[Cause]:
     """The mistakes in one binding. One found in a dtype is tried first in the next."""
     causes: list[Cause] = []
     known: tuple[tuple[str, ...], ...] = ()
     nameless: list[tuple[str, Search]] = []
-    for dtype in sorted({result.dtype for result in violations}, key=TELLING.index):
+    for dtype in sorted({result.dtype for result in violations}, key=DTYPES_BY_CLARITY.index):
         here = [result for result in violations if result.dtype == dtype]
         satisfied = frozenset(
             one.requirement
@@ -81,16 +81,16 @@ def _of_binding(
         search = Search(run.subject(target, binding, dtype), here, satisfied, known)
         found = search.found()
         if found is not None:
-            second = Second.beside(search, found).found()
-            found = second if second is not None and _told(target, binding, dtype, second) else found
+            second = SecondSearch.after(search, found).found()
+            found = second if second is not None and _causes_of(target, binding, dtype, second) else found
             known = (*known, *(candidate.names for candidate in found.candidates))
-            causes += _told(target, binding, dtype, found)
+            causes += _causes_of(target, binding, dtype, found)
         elif not causes:
             nameless.append((dtype, search))
-    return causes or _described(target, binding, nameless)
+    return causes or _descriptions(target, binding, nameless)
 
 
-def _described(target: Target, binding: Binding, nameless: Sequence[tuple[str, Search]]) -> list[Cause]:
+def _descriptions(target: Target, binding: Binding, nameless: Sequence[tuple[str, Search]]) -> list[Cause]:
     """Descriptions of the violations, where no mistake of the library matches in any dtype."""
     causes: list[Cause] = []
     pattern: Pattern | None = None
@@ -111,13 +111,13 @@ def _described(target: Target, binding: Binding, nameless: Sequence[tuple[str, S
                 sentence=found.sentence,
                 explains=found.explains,
                 begins=found.begins,
-                **_about(found.explains[0]),
+                **_requirement_fields(found.explains[0]),
             )
         )
     return causes
 
 
-def _told(target: Target, binding: Binding, dtype: str, found: Found) -> list[Cause]:
+def _causes_of(target: Target, binding: Binding, dtype: str, found: Explanation) -> list[Cause]:
     """
     A cause for each mistake, together with the mistakes that cannot be told apart from it.
 
@@ -133,11 +133,11 @@ def _told(target: Target, binding: Binding, dtype: str, found: Found) -> list[Ca
     explained = {place for places in found.explains.values() for place in places}
     if math.prod(map(len, alike)) != len(there) or explained != {*range(len(first.faults))}:
         return []
-    told = []
+    causes = []
     for place, fault in enumerate(first.faults):
         faults = (fault, *(one for one in alike[place] if one is not fault))
         explained = tuple(name for name, places in found.explains.items() if place in places)
-        told.append(
+        causes.append(
             Cause(
                 target=target.name,
                 op=binding.operator,
@@ -146,25 +146,25 @@ def _told(target: Target, binding: Binding, dtype: str, found: Found) -> list[Ca
                 faults=tuple(one.name for one in faults),
                 sentence=" Or: ".join(dict.fromkeys(one.summary for one in faults)),
                 explains=tuple(sorted(explained, key=lambda name: name != fault.requirement)),
-                **_about(fault.requirement),
+                **_requirement_fields(fault.requirement),
             )
         )
-    return told
+    return causes
 
 
 def _merged(causes: Iterable[Cause]) -> list[Cause]:
     """One cause for each mistake of a target, however many bindings and dtypes show it."""
     merged: list[Cause] = []
     for cause in causes:
-        place = next((place for place, one in enumerate(merged) if _same(one, cause)), None)
+        place = next((place for place, one in enumerate(merged) if _is_same_mistake(one, cause)), None)
         if place is None:
             merged.append(cause)
         else:
-            merged[place] = _together(merged[place], cause)
+            merged[place] = _merged_two(merged[place], cause)
     return merged
 
 
-def _same(one: Cause, other: Cause) -> bool:
+def _is_same_mistake(one: Cause, other: Cause) -> bool:
     """Whether two causes are one mistake. In 16 bits, two mistakes may look alike that another dtype tells apart."""
     here, there = set(one.faults), set(other.faults)
     if (one.target, one.op) != (other.target, other.op) or bool(here) != bool(there):
@@ -172,7 +172,7 @@ def _same(one: Cause, other: Cause) -> bool:
     return here <= there or here >= there if here else one.sentence == other.sentence
 
 
-def _together(one: Cause, other: Cause) -> Cause:
+def _merged_two(one: Cause, other: Cause) -> Cause:
     clearer = min(one, other, key=lambda cause: len(cause.faults))
     parts: Mapping[str, tuple[str, ...]] = {
         name: tuple(dict.fromkeys((*getattr(one, name), *getattr(other, name))))
@@ -181,7 +181,7 @@ def _together(one: Cause, other: Cause) -> Cause:
     return attrs.evolve(clearer, **{**parts, "dtypes": tuple(sorted(parts["dtypes"], key=tuple(DTYPES).index))})
 
 
-def _referring(result: Result, causes: Sequence[Cause]) -> Result:
+def _with_cause(result: Result, causes: Sequence[Cause]) -> Result:
     if not is_violation(result):
         return result
     own = [cause for cause in causes if cause.explains_result(result)]
@@ -202,7 +202,7 @@ def _with_consequences(run: Run, report: Report) -> tuple[tuple[Result, ...], li
                 for dtype in DTYPES if binding.seams is None else ():
                     place = (target.name, binding.operator, binding.name, dtype)
                     violations = [one for one in report.results if is_violation(one) and _place(one) == place]
-                    named = _named(violations, report.causes)
+                    named = _explained_by_faults(violations, report.causes)
                     if all(one.requirement in named for one in violations):
                         continue
                     try:
@@ -225,21 +225,21 @@ def _consequences(
     return Consequences(run.subject(target, binding, dtype), violations, named, of, known).found()
 
 
-def _named(violations: Sequence[Result], causes: Sequence[Cause]) -> frozenset[str]:
+def _explained_by_faults(violations: Sequence[Result], causes: Sequence[Cause]) -> frozenset[str]:
     """The requirements of the violations that a known mistake explains."""
     known = [cause for cause in causes if cause.name]
     return frozenset(one.requirement for one in violations if any(cause.explains_result(one) for cause in known))
 
 
-def _led(cause: Cause, results: Sequence[Result]) -> Cause:
+def _led_by_standing(cause: Cause, results: Sequence[Result]) -> Cause:
     """A cause without a name, led by the first of its requirements that follows from no other."""
     explained = [one for one in results if cause.explains_result(one)]
     standing = {one.requirement for one in explained if not one.follows_from}
     explains = tuple(sorted(cause.explains, key=lambda name: name not in standing))
-    return attrs.evolve(cause, explains=explains, **_about(explains[0]))
+    return attrs.evolve(cause, explains=explains, **_requirement_fields(explains[0]))
 
 
-def _about(identifier: str) -> Mapping[str, Any]:
+def _requirement_fields(identifier: str) -> Mapping[str, Any]:
     """The fields of a cause that describe the requirement it violates."""
     return {
         "requirement": identifier,

@@ -13,9 +13,9 @@ from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.catalogue import checks_of
-from ..checks.purity import last_changed, other
+from ..checks.purity import different_values, with_last_value_changed
 from ..checks.registry import Check
-from ..engine.folding import telling
+from ..engine.folding import priority
 from ..engine.tally import Tally
 from ..judging.library import fitted
 from ..judging.subject import Subject
@@ -27,7 +27,7 @@ from .question import Question
 from .running import has_the_weight_of_the_mean, is_of_the_variance_of_y
 
 #: The formula of y as a whole. Each aspect is a part of it.
-_WHOLE = ("LN-F1", "BN-F1", "RM-F1", "GN-F1", "IN-F1")
+_FORMULA_OF_Y = ("LN-F1", "BN-F1", "RM-F1", "GN-F1", "IN-F1")
 
 #: The formulas of the gradients, by the gradient.
 _GRADIENTS = {
@@ -41,14 +41,14 @@ _STATISTICS = {"new_running_mean": ("BN-S1",), "new_running_var": ("BN-S2",)}
 
 #: Other requirements that compare with the exact values, and so fail where an aspect does. Below, those about several
 #: groups or sizes: one group alone does not show them.
-_OF_VALUES = frozenset({"BN-S1", "BN-S2", "BN-I1", "BN-I5"})
-_OF_MANY = frozenset({"CM-N8", "CM-S1"})
+_ABOUT_EXACT_VALUES = frozenset({"BN-S1", "BN-S2", "BN-I1", "BN-I5"})
+_ABOUT_SEVERAL_GROUPS = frozenset({"CM-N8", "CM-S1"})
 
 #: Times a slow call is repeated to see whether it gives the same.
 _REPEATED_SLOW = 1
 
 #: Other cases on which a requirement has to hold once an aspect does not matter.
-_OTHERS = 8
+_OTHER_CASES = 8
 
 
 @attrs.define
@@ -58,7 +58,7 @@ class Consequences:
     subject: Subject
     violations: Sequence[Result]
     #: The violated requirements that a known mistake explains. One of them stands for the mistake.
-    named: frozenset[str] = frozenset()
+    explained: frozenset[str] = frozenset()
     #: The same function on wider data, to measure its derivatives; None if it takes none.
     wide: Subject | None = None
     #: Found so far: each requirement that follows from others, with its roots. Such a requirement is no cause itself.
@@ -72,28 +72,28 @@ class Consequences:
 
     def found(self) -> Mapping[str, tuple[str, ...]]:
         """For each requirement that follows from others, its roots: those that follow from none themselves."""
-        self._of_exceptions()
+        self._trace_exceptions()
         if self._remembers():
-            self._of_memory()
+            self._trace_memory()
         else:
-            self._of_aspects(lambda check: check.raising != "unsupported")
-            self._of_statistics()
-            self._of_gradients()
+            self._trace_aspects(lambda check: check.raising != "unsupported")
+            self._trace_statistics()
+            self._trace_gradients()
             if all(one in self.roots for one in map(self._violated, _GRADIENTS.values()) if one):
-                self._of_aspects(lambda check: check.raising == "unsupported")
-            self._of_formulas()
-        self._of_the_same_case()
+                self._trace_aspects(lambda check: check.raising == "unsupported")
+            self._trace_formulas()
+        self._trace_same_case()
         return self.roots
 
-    def _follows(self, requirement: str, *leading: str) -> None:
+    def _record(self, requirement: str, *leading: str) -> None:
         """Record that a requirement follows from others, or from their roots."""
         found = dict.fromkeys(root for one in leading for root in self.roots.get(one, (one,)))
         if requirement not in (*self.roots, *found):
             self.roots[requirement] = tuple(found)
 
-    def _standing(self) -> Iterator[tuple[str, Result]]:
+    def _unexplained(self) -> Iterator[tuple[str, Result]]:
         """The violations that follow from none so far and are not explained by a known mistake."""
-        left = [name for name in self._by_id if name not in self.roots and name not in self.named]
+        left = [name for name in self._by_id if name not in self.roots and name not in self.explained]
         yield from [(name, self._by_id[name]) for name in left]
 
     def _violated(self, ids: Sequence[str]) -> str:
@@ -102,14 +102,14 @@ class Consequences:
 
     # -- the same exception ------------------------------------------------------------------------
 
-    def _of_exceptions(self) -> None:
+    def _trace_exceptions(self) -> None:
         """If several violations raise the same exception in one place, all follow from the most telling of them."""
         first: dict[object, str] = {}
-        for name, result in sorted(self._standing(), key=lambda one: telling(one[0])):
+        for name, result in sorted(self._unexplained(), key=lambda one: priority(one[0])):
             shown = result.counterexample
             if shown is not None and shown.raised is not None:
                 raised = shown.raised
-                self._follows(name, first.setdefault((raised.type, raised.where or raised.words), name))
+                self._record(name, first.setdefault((raised.type, raised.where or raised.words), name))
 
     # -- memory of earlier calls ---------------------------------------------------------------------
 
@@ -118,16 +118,16 @@ class Consequences:
         result = self._by_id.get("CM-P2")
         if result is None or "CM-P2" in self.roots:
             return False
-        if "CM-P2" in self.named or result.counterexample is None:
+        if "CM-P2" in self.explained or result.counterexample is None:
             return True
         return not self._repeats_itself(result.counterexample)
 
-    def _of_memory(self) -> None:
+    def _trace_memory(self) -> None:
         """A violation whose calls are right after a different call follows from what the function remembers (CM-P2)."""
-        for name, result in self._standing():
+        for name, result in self._unexplained():
             own = not name.startswith("CM-") or name == "CM-S1"
             if own and self._is_right_after_another(result):
-                self._follows(name, "CM-P2")
+                self._record(name, "CM-P2")
 
     def _is_right_after_another(self, result: Result) -> bool:
         """Whether all calls that show a violation, and their gradients, are right after a call with other values."""
@@ -140,36 +140,41 @@ class Consequences:
             case = attrs.evolve(_case_of(self.subject, shown), inputs=ask.inputs, settings=ask.settings, g=g)
             for derivative in (False, True) if any(one.does != "call" for one in shown.calls) else (False,):
                 with contextlib.suppress(*CALL_FAILED):
-                    _ = self.subject.pull(other(case)) if derivative else self.subject.outputs(other(case))
-                answer = Question(case, result.violated_on, derivative=derivative).put_to(self.subject)
-                if answer.words or any(one.off() > 1 for one in answer.values.values()):
+                    before = different_values(case)
+                    _ = self.subject.pull(before) if derivative else self.subject.outputs(before)
+                answer = Question(case, result.violated_on, derivative=derivative).answered_by(self.subject)
+                if answer.words or any(one.worst_error() > 1 for one in answer.values.values()):
                     return False
         return bool(asked)
 
     # -- an aspect ---------------------------------------------------------------------------------
 
-    def _of_aspects(self, wanted: Callable[[Check], bool]) -> None:
+    def _trace_aspects(self, wanted: Callable[[Check], bool]) -> None:
         """
         A requirement that holds once a violated aspect does not matter follows from that aspect.
 
-        First-order gradients and their laws are left to _of_gradients: a backward pass may have a mistake in the same
-        aspect. Those of higher order follow if no violated gradient stands.
+        First-order gradients and their laws are left to _trace_gradients: a backward pass may have a mistake in the
+        same aspect. Those of higher order follow if no violated gradient stands.
         """
-        for requirement, result in () if self.subject.slow else self._standing():
+        for requirement, result in () if self.subject.slow else self._unexplained():
             check, violated = self._checks[requirement], self._violated_aspects(requirement)
-            about_values = requirement in {*_WHOLE, *_OF_VALUES, *_OF_MANY} or check.of == "formula"
+            about_values = (
+                requirement in {*_FORMULA_OF_Y, *_ABOUT_EXACT_VALUES, *_ABOUT_SEVERAL_GROUPS} or check.of == "formula"
+            )
             if wanted(check) and (about_values or check.raising == "unsupported"):
                 each = [((name,), (aspect,)) for name, aspect in violated]
                 together = tuple(name for name, _ in violated), tuple(aspect for _, aspect in violated)
                 for names, aspects in (*each, together) if len(each) > 1 else each:
                     if self._holds_without(check, result, aspects):
-                        self._follows(requirement, *names)
+                        self._record(requirement, *names)
                         break
 
     def _violated_aspects(self, requirement: str) -> list[tuple[str, Aspect]]:
         """The violated aspects that stand, each with its id; none if the requirement is itself about an aspect."""
         found = [
-            (self._violated(one.requirements), one) for one in ASPECTS if not (one.narrows and requirement in _OF_MANY)
+            (self._violated(one.requirements), one)
+            for one in ASPECTS
+            if not (one.narrows and requirement in _ABOUT_SEVERAL_GROUPS)
         ]
         own = any(requirement in one.requirements for one in ASPECTS)
         return [] if own else [(name, one) for name, one in found if name and name not in self.roots]
@@ -178,14 +183,16 @@ class Consequences:
         """
         Whether a requirement holds where these aspects do not matter, on the case that shows it and on some others.
         """
-        in_y = check.requirement in _WHOLE or check.of == "formula"
+        in_y = check.requirement in _FORMULA_OF_Y or check.of == "formula"
         tally = Tally(check)
-        own = self._put(tally, result.violated_on, aspects, in_y=in_y)
-        for description in self._others() if own else ():
-            self._put(tally, description, aspects, in_y=in_y)
+        own = self._holds_on_neutral_case(tally, result.violated_on, aspects, in_y=in_y)
+        for description in self._other_descriptions() if own else ():
+            self._holds_on_neutral_case(tally, description, aspects, in_y=in_y)
         return own and tally.violation is None and not tally.error
 
-    def _put(self, tally: Tally, description: Description, aspects: Sequence[Aspect], *, in_y: bool) -> bool:
+    def _holds_on_neutral_case(
+        self, tally: Tally, description: Description, aspects: Sequence[Aspect], *, in_y: bool
+    ) -> bool:
         """Whether a requirement is judged on the neutral case of a description and not violated there."""
         fit = fitted(description, self.subject.binding)
         if fit is None or tally.violation is not None:
@@ -201,52 +208,52 @@ class Consequences:
             tally.run(self.subject, made, fit)
         return tally.judged > before and tally.violation is None
 
-    def _others(self) -> Sequence[Description]:
+    def _other_descriptions(self) -> Sequence[Description]:
         cases = [
             one
             for one in profile_of("quick").cases(self.subject.operator, 0)
             if not one.mixed and one.n and "CM-S1" not in one.requirements
         ]
-        return cases[:: max(1, len(cases) // _OTHERS)]
+        return cases[:: max(1, len(cases) // _OTHER_CASES)]
 
     # -- running statistics ------------------------------------------------------------------------
 
-    def _of_statistics(self) -> None:
+    def _trace_statistics(self) -> None:
         """A running variance that is wrong by its weight follows from the mean; one that is wrong as in y, from y."""
-        mean, variance, whole = (self._violated(ids) for ids in (*_STATISTICS.values(), _WHOLE))
+        mean, variance, whole = (self._violated(ids) for ids in (*_STATISTICS.values(), _FORMULA_OF_Y))
         if not variance or variance in self.roots or self.subject.slow:
             return
         for leading, explains in ((mean, has_the_weight_of_the_mean), (whole, is_of_the_variance_of_y)):
             if leading and self._is_seen(self._by_id[variance], lambda case, found=explains: found(self.subject, case)):
-                self._follows(variance, leading)
+                self._record(variance, leading)
 
     def _is_seen(self, result: Result, seen: Callable[[Case], bool | None]) -> bool:
         """Whether something is seen on the case that shows a violation or on another, and the contrary on none."""
         if result.counterexample is None:
             return False
         found = []
-        for case in (_case_of(self.subject, result.counterexample), *self._fresh()):
+        for case in (_case_of(self.subject, result.counterexample), *self._other_cases()):
             with contextlib.suppress(*CALL_FAILED):
                 found.append(seen(case))
         return True in found and False not in found
 
     # -- gradients ---------------------------------------------------------------------------------
 
-    def _of_gradients(self) -> None:
+    def _trace_gradients(self) -> None:
         """
         Wrong gradients that are derivatives of the wrong y follow from it; so do their laws if no gradient stands.
         """
-        whole = self._violated(_WHOLE)
+        whole = self._violated(_FORMULA_OF_Y)
         if not whole or self.wide is None or self.subject.slow:
             return
         ids = [name for name in map(self._violated, _GRADIENTS.values()) if name]
-        laws = [name for name, _ in self._standing() if self._checks[name].of == "gradients"]
+        laws = [name for name, _ in self._unexplained() if self._checks[name].of == "gradients"]
         for name in (*ids, *laws):
             of_gradients_too = name in ids or all(one in self.roots for one in ids)
-            if of_gradients_too and self._are_of_what_is_computed(self._by_id[name]):
-                self._follows(name, whole)
+            if of_gradients_too and self._is_derivative_of_returned_y(self._by_id[name]):
+                self._record(name, whole)
 
-    def _are_of_what_is_computed(self, result: Result) -> bool:
+    def _is_derivative_of_returned_y(self, result: Result) -> bool:
         """Whether the wrong gradient is the derivative of the y that is returned."""
         shown, wide = result.counterexample, self.wide
         if shown is None or wide is None:
@@ -257,8 +264,8 @@ class Consequences:
             def y_of(inputs: Mapping[str, np.ndarray | None], settings: Mapping[str, object]) -> np.ndarray:
                 return wide.outputs(attrs.evolve(case, inputs=inputs, settings=settings))["y"].astype(np.float64)
 
-            gradients = Question(case, result.violated_on, derivative=True).put_to(self.subject).values
-            if name not in gradients or gradients[name].off() <= 1:
+            gradients = Question(case, result.violated_on, derivative=True).answered_by(self.subject).values
+            if name not in gradients or gradients[name].worst_error() <= 1:
                 return None
             return is_derivative(y_of, wide.dtype, case, name, gradients[name])
 
@@ -266,44 +273,44 @@ class Consequences:
 
     # -- theorems ----------------------------------------------------------------------------------
 
-    def _of_formulas(self) -> None:
+    def _trace_formulas(self) -> None:
         """A law derived from a formula follows from it if one of the law's calls is wrong by itself."""
-        for name, result in self._standing():
+        for name, result in self._unexplained():
             shown, of = result.counterexample, self._checks[name].of
             leading = "" if shown is None else self._formula_of(shown.output, of)
             if not leading or shown is None or (of == "gradients" and leading in self.roots):
                 continue
             if of and self._is_wrong_alone(result, gradients=of == "gradients"):
-                self._follows(name, leading)
+                self._record(name, leading)
             if name == "CM-P2":  # its calls do repeat themselves
-                self._follows(name, leading)
-            if name == "CM-N8" and self._is_the_same_without(shown):
-                self._follows(name, leading)
+                self._record(name, leading)
+            if name == "CM-N8" and self._is_same_with_variance(shown):
+                self._record(name, leading)
 
     def _formula_of(self, output: str, of: str) -> str:
         """The violated formula of a wrong output; empty if that formula holds."""
         if of == "statistics" or output in _STATISTICS:
             return self._violated(_STATISTICS.get(output, ()))
         if of == "formula" or (not of and output == "y"):
-            return self._violated(_WHOLE)
+            return self._violated(_FORMULA_OF_Y)
         return self._violated(_GRADIENTS.get(_gradient(output), ()))
 
     def _is_wrong_alone(self, result: Result, *, gradients: bool) -> bool:
         """Whether one of the calls that show a violation is wrong by itself, by more than the law may be broken by."""
         shown = result.counterexample
-        if shown is None or (shown.envelope == 0 and not self._is_beyond_bits(shown)):
+        if shown is None or (shown.envelope == 0 and not self._exceeds_both_envelopes(shown)):
             return False
         for ask in shown.calls:
             if ask.does in (("vjp",) if gradients else ("call", "vjp")):
                 asked = shown.calls[ask.of] if ask.of is not None else ask
                 g = shown.inputs["g"] if ask.g is None else ask.g
                 case = attrs.evolve(_case_of(self.subject, shown), inputs=asked.inputs, settings=asked.settings, g=g)
-                answer = Question(case, result.violated_on, derivative=gradients).put_to(self.subject)
-                if any(value.off() > 1 for value in answer.values.values()):
+                answer = Question(case, result.violated_on, derivative=gradients).answered_by(self.subject)
+                if any(value.worst_error() > 1 for value in answer.values.values()):
                     return True
         return False
 
-    def _is_beyond_bits(self, shown: Counterexample) -> bool:
+    def _exceeds_both_envelopes(self, shown: Counterexample) -> bool:
         """Whether two sides that must have the same bits are farther apart than the envelopes of both."""
         if shown.expected is None or shown.got is None:
             return False
@@ -320,49 +327,51 @@ class Consequences:
         of_outputs = name in case.record.outputs
         calls = self.subject.repeated_outputs if of_outputs else self.subject.repeated_gradients
         try:
-            (first,), _ = calls(case, 1), calls(other(case), 1)
+            (first,), _ = calls(case, 1), calls(different_values(case), 1)
             others = calls(case, _REPEATED_SLOW if self.subject.slow else self.subject.repetitions(case))
-            before = [(one, calls(one, 1)[0][name]) for one in self._before(shown, case)]
+            before = [(one, calls(one, 1)[0][name]) for one in self._last_other_call(shown, case)]
         except CALL_FAILED:
             return False
         if shown.got is None or float(first[name][shown.index]) != shown.got:
             return False
         alike = all(np.array_equal(first[name], one[name], equal_nan=True) for one in others)
         as_before = [one for one, found in before if np.array_equal(first[name], found, equal_nan=True)]
-        return alike and not any(self._keeps(case, one, name) for one in as_before)
+        return alike and not any(self._is_kept_from(case, one, name) for one in as_before)
 
-    def _keeps(self, case: Case, before: Case, name: str) -> bool:
+    def _is_kept_from(self, case: Case, before: Case, name: str) -> bool:
         """
         Whether a result that two calls share was kept from the first of them.
 
         A wrong formula may give the same for both, for example if it looks at few values only. So the inputs that
         differ between the two are changed in the same way in other cases. Such a formula tells some of those apart.
         """
-        moved = [one for one, value in case.inputs.items() if not _same(value, before.inputs[one])]
+        moved = [one for one, value in case.inputs.items() if not _same_array(value, before.inputs[one])]
         calls = self.subject.outputs if name in case.record.outputs else self.subject.pull
-        for fresh in self._fresh():
+        for fresh in self._other_cases():
             given = {one: value for one in moved if (value := fresh.inputs[one]) is not None and value.size}
             with contextlib.suppress(*CALL_FAILED):
                 first = calls(fresh)[name]
-                later = calls(fresh.replace(**{one: last_changed(value) for one, value in given.items()}))[name]
+                later = calls(fresh.replace(**{one: with_last_value_changed(value) for one, value in given.items()}))[
+                    name
+                ]
                 if len(given) == len(moved) and not np.array_equal(first, later, equal_nan=True):
                     return False
         return True
 
-    def _fresh(self) -> Iterator[Case]:
+    def _other_cases(self) -> Iterator[Case]:
         """Cases other than those that show violations."""
-        for description in self._others():
+        for description in self._other_descriptions():
             fit = fitted(description, self.subject.binding)
             if fit is not None:
                 yield self.subject.library.fresh(fit)
 
-    def _before(self, shown: Counterexample, case: Case) -> list[Case]:
+    def _last_other_call(self, shown: Counterexample, case: Case) -> list[Case]:
         """The last call before the violation that had other arguments, as a case; an empty list if there is none."""
         asked = shown.calls[: shown.shown_by or 0]
-        found = [one for one in asked if not _alike(one.inputs, case.inputs)]
+        found = [one for one in asked if not _same_inputs(one.inputs, case.inputs)]
         return [attrs.evolve(case, inputs=one.inputs, settings=one.settings) for one in found[-1:]]
 
-    def _is_the_same_without(self, shown: Counterexample) -> bool:
+    def _is_same_with_variance(self, shown: Counterexample) -> bool:
         """
         Whether the value is just as wrong once each group has a variance. A missing variance is then not the reason.
         """
@@ -379,11 +388,11 @@ class Consequences:
 
     # -- the same value ----------------------------------------------------------------------------
 
-    def _of_the_same_case(self) -> None:
+    def _trace_same_case(self) -> None:
         """A violation follows too if one on the same case, for the same reason, follows."""
-        for name, result in self._standing():
+        for name, result in self._unexplained():
             if result.same_case_as in self.roots:
-                self._follows(name, result.same_case_as)
+                self._record(name, result.same_case_as)
 
 
 def _case_of(subject: Subject, shown: Counterexample) -> Case:
@@ -394,12 +403,12 @@ def _case_of(subject: Subject, shown: Counterexample) -> Case:
     return Case(subject.operator, inputs, shown.settings, g, parts=shown.parts)
 
 
-def _alike(some: Mapping[str, np.ndarray | None], others: Mapping[str, np.ndarray | None]) -> bool:
+def _same_inputs(some: Mapping[str, np.ndarray | None], others: Mapping[str, np.ndarray | None]) -> bool:
     """Whether inputs are the same numbers."""
-    return all(_same(some.get(name), value) for name, value in others.items())
+    return all(_same_array(some.get(name), value) for name, value in others.items())
 
 
-def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+def _same_array(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     return one is None or other is None or np.array_equal(one, other, equal_nan=True)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...reference.formats import FORMATS
 from ...spec.layout import Layout
 from ..cases.case import Case
-from .answers import TELLING, Answer, Values
+from .answers import CLEARLY_WRONG, Answer, Values
 from .candidates import Candidate
 from .question import Question
 
@@ -39,7 +39,7 @@ def follow(candidate: Candidate, question: Question, gradients: Answer) -> bool:
     own = candidate.unstable_answer(question)
     for name, value in gradients.values.items():
         given = case.inputs[name[1:]]
-        if given is None or not np.isfinite(value.got).all() or (name in own.values and value.agree(own.values[name])):
+        if given is None or not np.isfinite(value.got).all() or (name in own.values and value.agrees(own.values[name])):
             continue
         difference = _Difference.of(_forward(candidate), case, name[1:], value)
         if np.isfinite(difference.derivative) and not difference.apart(value.got) <= difference.slack:
@@ -59,7 +59,7 @@ def is_derivative(forward: Forward, dtype: str, case: Case, name: str, gradient:
         return None
     if difference.apart(gradient.got) > difference.slack:
         return False
-    return True if difference.apart(gradient.expected) >= TELLING * difference.slack else None
+    return True if difference.apart(gradient.expected) >= CLEARLY_WRONG * difference.slack else None
 
 
 @attrs.frozen(eq=False)

@@ -16,13 +16,13 @@ from ..checks.registry import Check
 from ..engine.tally import Tally, findings
 from ..judging.findings import Finding
 from ..judging.subject import Subject
-from .answers import Answer, Mark, Values
+from .answers import Answer, ComparisonOutcome, Values
 
 #: Failures that are not about numbers. The same mistake gives the same words, shapes and dtypes included.
 _VERBATIM = ("count", "shape", "dtype", "missing")
 
 #: Tolerance on results of a call that should have been refused, in roundoffs of the largest value, for one mistake.
-_LOST = 8.0
+_ACCEPTED_TOLERANCE = 8.0
 
 
 @attrs.frozen(eq=False)
@@ -35,25 +35,27 @@ class Question:
     #: Whether it is about derivatives; a plain question is about outputs or about gradients.
     derivative: bool = False
     #: An output that no candidate computes under the target's conventions; "" for none.
-    without: str = ""
+    ignored_output: str = ""
     #: A case that is called first. What a function remembers is then the same, whatever was asked before.
-    after: Case | None = None
+    preceded_by: Case | None = None
 
     @property
     def plain(self) -> bool:
         """Whether it is about the outputs or gradients of the case itself."""
         return self.check is None
 
-    def put_to(self, subject: Subject) -> Answer:
+    def answered_by(self, subject: Subject) -> Answer:
         """The subject's answer."""
         subject.target.begin()
-        if self.after is not None:
+        if self.preceded_by is not None:
             subject.forget()
-            call_first(subject, self.after)
+            call_first(subject, self.preceded_by)
         with np.errstate(all="ignore"):
-            return self._values(subject) if self.check is None else _marks(self.check, subject, self.case)
+            return (
+                self._plain_answer(subject) if self.check is None else _answer_to_check(self.check, subject, self.case)
+            )
 
-    def _values(self, subject: Subject) -> Answer:
+    def _plain_answer(self, subject: Subject) -> Answer:
         case, truth = self.case, subject.truth(self.case)
         try:
             found = subject.pull(case) if self.derivative else subject.outputs(case)
@@ -62,7 +64,7 @@ class Question:
         exact = truth.gradients() if self.derivative else truth.outputs()
         values: dict[str, Values] = {}
         for name, got in found.items():
-            if name != self.without and exact.get(name) is not None:
+            if name != self.ignored_output and exact.get(name) is not None:
                 values[name] = Values.of(got, exact[name], subject.bound(case, name)(False))
         return Answer(values)
 
@@ -87,42 +89,44 @@ def how_it_fails(failure: Exception) -> str:
     return type(failure).__name__
 
 
-def _marks(check: Check, subject: Subject, case: Case) -> Answer:
+def _answer_to_check(check: Check, subject: Subject, case: Case) -> Answer:
     tally = Tally(check)
     found = findings(check, subject, case, tally, whole=True)
-    marks = tuple(_returned(one, subject) if one.failure == "accepts" else _mark(one, subject) for one in found)
-    first = next((mark for mark in marks if mark.words), None)
+    comparisons = tuple(
+        _outcome_of_accepted(one, subject) if one.failure == "accepts" else _outcome_of(one, subject) for one in found
+    )
+    first = next((outcome for outcome in comparisons if outcome.words), None)
     if first is None:
         failed = "the call fails" if tally.error else "declined" if tally.unsupported else ""
-        return Answer(words=failed, marks=() if failed else marks)
-    return Answer({first.output: first.values} if first.values else {}, f"{first.output}: {first.words}", marks)
+        return Answer(words=failed, comparisons=() if failed else comparisons)
+    return Answer({first.output: first.values} if first.values else {}, f"{first.output}: {first.words}", comparisons)
 
 
-def _mark(found: Finding, subject: Subject) -> Mark:
+def _outcome_of(found: Finding, subject: Subject) -> ComparisonOutcome:
     if not (found.violated and found.judged):
-        return Mark(found.output)
+        return ComparisonOutcome(found.output)
     unit, bitwise = FORMATS[subject.format].unit_roundoff, found.envelope == 0 and found.elements is None
     words = found.note if found.failure in _VERBATIM or bitwise else found.failure or _without_numbers(found.note)
-    mark = Mark(found.output, words or "wrong", found.index, found.expected, found.got, bitwise, unit)
+    outcome = ComparisonOutcome(found.output, words or "wrong", found.index, found.expected, found.got, bitwise, unit)
     seen = found.elements
     if seen is None:
-        return mark
+        return outcome
     judged = seen.ratio >= 0
     got, expected, envelope = (np.where(judged, one, 0.0) for one in (seen.got, seen.expected, seen.envelope))
-    return attrs.evolve(mark, values=Values(got, expected, envelope, unit))
+    return attrs.evolve(outcome, values=Values(got, expected, envelope, unit))
 
 
-def _returned(found: Finding, subject: Subject) -> Mark:
+def _outcome_of_accepted(found: Finding, subject: Subject) -> ComparisonOutcome:
     """The result of a call that should have been refused. No value is right there, and its accuracy is unknown."""
-    mark, unit = _mark(found, subject), FORMATS[subject.format].unit_roundoff
+    outcome, unit = _outcome_of(found, subject), FORMATS[subject.format].unit_roundoff
     try:
         outputs = subject.outputs(found.case)
         got = np.concatenate([value.astype(np.float64).reshape(-1) for value in outputs.values()])
     except CALL_FAILED as failure:
-        return attrs.evolve(mark, words=f"{mark.words}: {how_it_fails(failure)}")
+        return attrs.evolve(outcome, words=f"{outcome.words}: {how_it_fails(failure)}")
     finite = np.abs(got[np.isfinite(got)])
-    slack = np.full(got.shape, _LOST * unit * finite.max(initial=0.0))
-    return attrs.evolve(mark, values=Values(got, np.zeros_like(got), slack, unit))
+    slack = np.full(got.shape, _ACCEPTED_TOLERANCE * unit * finite.max(initial=0.0))
+    return attrs.evolve(outcome, values=Values(got, np.zeros_like(got), slack, unit))
 
 
 def _without_numbers(note: str) -> str:

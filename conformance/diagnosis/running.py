@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ..cases.case import Case
-from ..checks.received import Run
+from ..checks.received import RelatedCall
 from ..judging.subject import Subject
-from .answers import TELLING
+from .answers import CLEARLY_WRONG
 
 _MEAN, _VARIANCE = "new_running_mean", "new_running_var"
 
@@ -38,7 +38,7 @@ def is_of_the_variance_of_y(subject: Subject, case: Case) -> bool | None:
         return None
     bare = case.replace(gamma=None, beta=None)
     rows = case.layout.rows(case.x).astype(np.float64)
-    run = Run.of(subject, bare, subject.outputs(bare)["y"], normative=False)
+    run = RelatedCall.of(subject, bare, subject.outputs(bare)["y"], normative=False)
     divided = run.slope(np.arange(len(rows)), rows.argmin(axis=1), rows.argmax(axis=1))
     momentum = case.settings["momentum"]
     variance = divided.value.to_dd().hi - run.eps
@@ -52,7 +52,7 @@ def _seen(subject: Subject, case: Case, predicted: np.ndarray, unsure: np.ndarra
     judged = np.isfinite(slack) & np.isfinite(predicted) & np.isfinite(got)
     if (np.abs(got - predicted) > slack)[judged].any():
         return False
-    return True if (np.abs(got - exact) >= TELLING * slack)[judged].any() else None
+    return True if (np.abs(got - exact) >= CLEARLY_WRONG * slack)[judged].any() else None
 
 
 def _updates(case: Case) -> bool:

@@ -17,13 +17,13 @@ from ..judging.verdicts import Result, Verdict
 from ..requests.plan import Plan
 from ..requests.profiles import profile_of
 from ..results.report import Report
-from .answers import TELLING, Answer
-from .asking import COSTLY, Asking
-from .candidates import Candidate, named_so, paired, singles
-from .faint import wrong_alike
+from .answers import CLEARLY_WRONG, Answer
+from .candidates import Candidate, candidates_named, paired, single_candidates
 from .following import follow
 from .question import Question
-from .varying import VARYING, Varying
+from .question_maker import COSTLY, QuestionMaker
+from .small_errors import has_same_small_errors
+from .varying import VARYING, VaryingTarget
 
 #: Only up to this many candidates are told apart by what each violates itself: that takes a run for each.
 _FINALISTS = 12
@@ -32,13 +32,13 @@ _FINALISTS = 12
 ASKED_AGAIN = 5
 
 #: Faults that are tried in pairs: those that answer the most questions as the target does.
-_PAIRED = 60
+_MOST_PAIRED = 60
 
 #: Pairs that are tried, the likeliest first: some two seconds. A count, so that no report depends on time.
-_PAIRS = 200
+_MOST_PAIRS = 200
 
 #: Faults tried beside every other one, in case one hides what the other does: those that answer most questions alike.
-_LEADING = 3
+_MOST_LEADING = 3
 
 
 #: A slow target is asked no further violated check once it has made this many calls.
@@ -46,7 +46,7 @@ _CALLS_SLOW = 10
 
 
 @attrs.frozen(eq=False)
-class Found:
+class Explanation:
     """An explanation of violations: candidates that no question tells apart, and the requirements they explain."""
 
     candidates: tuple[Candidate, ...]
@@ -66,67 +66,69 @@ class Search:
     known: tuple[tuple[str, ...], ...] = ()
     library: Library = attrs.field(init=False)
     _answers: dict[Question, Answer] = attrs.field(factory=dict)
-    _regrouped: dict[Question, list[Question]] = attrs.field(factory=dict)
+    _other_cases: dict[Question, list[Question]] = attrs.field(factory=dict)
     _right_alone: dict[Question, bool] = attrs.field(factory=dict)
-    _asking: Asking = attrs.field(init=False)
-    _broken: dict[str, Question] = attrs.field(init=False)
+    _maker: QuestionMaker = attrs.field(init=False)
+    _violated_checks: dict[str, Question] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.library = self.subject.library
-        self._asking = Asking(self.subject, self.library, self.violations)
-        self._broken = self._asking.violated()
+        self._maker = QuestionMaker(self.subject, self.library, self.violations)
+        self._violated_checks = self._maker.violated_checks_to_ask()
 
-    def found(self) -> Found | None:
+    def found(self) -> Explanation | None:
         """The one mistake of the target, or two together; None where the library has none that matches."""
         if self._varying is not None:  # other questions have no single answer
-            return self._found_to_vary(self._varying)
-        telling = self._telling()
-        # A mistake known from another dtype need not be telling here, where few digits may hide it.
-        known = telling or [question for name, question in self._broken.items() if not name.startswith("CM-")]
-        before = [one for names in self.known for one in named_so(self._like, names)]
+            return self._find_varying(self._varying)
+        clear = self._clearly_violated()
+        # A mistake known from another dtype need not be clear here, where few digits may hide it.
+        known = clear or [question for name, question in self._violated_checks.items() if not name.startswith("CM-")]
+        before = [one for names in self.known for one in candidates_named(self._target_subject, names)]
         again = [one for one in before if self._agrees(one, self._questions(known))]
         if again:  # all of them: what one dtype does not tell apart, the next may
-            return self._explained(again)
-        if not telling:
-            named = self._survivors([*self._faintly()])
-            return self._explained(self._nearest(named)) if named else None
-        questions = self._questions(telling)
-        agreeing = [one for one in self._candidates if self._may_answer(one, telling) and self._agrees(one, questions)]
-        named = self._survivors(agreeing)
-        if not named and len(agreeing) <= _FINALISTS:
-            named = self._survivors(self._pairs(self._candidates, telling, questions))
-        return self._explained(self._nearest(named)) if named else None
+            return self._explain(again)
+        if not clear:
+            matching = self._survivors([*self._candidates_with_small_errors()])
+            return self._explain(self._agreeing_on_other_cases(matching)) if matching else None
+        questions = self._questions(clear)
+        agreeing = [one for one in self._candidates if self._may_answer(one, clear) and self._agrees(one, questions)]
+        matching = self._survivors(agreeing)
+        if not matching and len(agreeing) <= _FINALISTS:
+            matching = self._survivors(self._pairs(self._candidates, clear, questions))
+        return self._explain(self._agreeing_on_other_cases(matching)) if matching else None
 
-    def _faintly(self) -> Iterator[Candidate]:
+    def _candidates_with_small_errors(self) -> Iterator[Candidate]:
         """Candidates with many values wrong as the target's are, for a target on which nothing is wrong by much."""
         if self.subject.slow:
             return
-        questions = [*self._questions([*self._broken.values()]), *self._regrouped_of_all()]
+        questions = [*self._questions([*self._violated_checks.values()]), *self._all_on_other_cases()]
         for one in self._candidates:
-            if self._agrees(one, questions) and wrong_alike((q, self.answer(q), one.answer(q)) for q in questions):
+            if self._agrees(one, questions) and has_same_small_errors(
+                (q, self.answer(q), one.answer(q)) for q in questions
+            ):
                 yield one
 
-    def _regrouped_of_all(self) -> Iterator[Question]:
+    def _all_on_other_cases(self) -> Iterator[Question]:
         """Each violated check on other cases; none on a slow target, or if the check takes many calls."""
         if not self.subject.slow:
-            for name, question in self._broken.items():
-                yield from () if name in COSTLY else self._others(question)
+            for name, question in self._violated_checks.items():
+                yield from () if name in COSTLY else self._on_other_cases(question)
 
-    def _others(self, question: Question) -> list[Question]:
-        if question not in self._regrouped:
-            self._regrouped[question] = [*self._asking.others(question)]
-        return self._regrouped[question]
+    def _on_other_cases(self, question: Question) -> list[Question]:
+        if question not in self._other_cases:
+            self._other_cases[question] = [*self._maker.on_other_cases(question)]
+        return self._other_cases[question]
 
-    def _nearest(self, named: list[Candidate]) -> list[Candidate]:
+    def _agreeing_on_other_cases(self, matching: list[Candidate]) -> list[Candidate]:
         """
         The candidates that answer all violated checks as the target does on other cases too; all of them if none does.
 
         A target may do other things beside the mistake, or raise where it need not. A true name stays true then.
         """
-        if len(named) < 2:
-            return named
-        others = [*self._asked_anew(self._broken), *self._regrouped_of_all()]
-        return [one for one in named if all(self._same(one, question) for question in others)] or named
+        if len(matching) < 2:
+            return matching
+        others = [*self._fresh_checks_of(self._violated_checks), *self._all_on_other_cases()]
+        return [one for one in matching if all(self._same(one, question) for question in others)] or matching
 
     # -- questions -------------------------------------------------------------------------------
 
@@ -139,87 +141,90 @@ class Search:
         """The target's answer to a question, asked once."""
         if question not in self._answers:
             gradients = question.plain and question.derivative
-            self._answers[question] = question.put_to(self.subject if gradients else self._like)
+            self._answers[question] = question.answered_by(self.subject if gradients else self._target_subject)
         return self._answers[question]
 
-    def _questions(self, telling: Sequence[Question]) -> list[Question]:
+    def _questions(self, clear: Sequence[Question]) -> list[Question]:
         """
         All questions that a candidate has to answer as the target does.
 
         First come those that no sound function answers in this way, because most candidates fail there; among these,
         plain calls come first, because they are the cheapest.
         """
-        plain, fresh = ([one for one in some if not self._lacks(one)] for some in (self._plain, self._fresh))
-        questions = sorted([*plain, *telling, *fresh], key=lambda one: not self.answer(one).telling)
-        return [*questions, *self._asked_anew(one.check.requirement for one in telling if one.check is not None)]
+        plain, fresh = (
+            [one for one in some if not self._is_unsupported(one)]
+            for some in (self._plain_questions, self._fresh_questions)
+        )
+        questions = sorted([*plain, *clear, *fresh], key=lambda one: not self.answer(one).clearly_wrong)
+        return [*questions, *self._fresh_checks_of(one.check.requirement for one in clear if one.check is not None)]
 
-    def _asked_anew(self, requirements: Iterable[str]) -> Iterator[Question]:
+    def _fresh_checks_of(self, requirements: Iterable[str]) -> Iterator[Question]:
         """These violated checks on fresh cases; none on a slow target, or if the check takes many calls."""
         if not self.subject.slow:
             yield from (one for name in requirements for one in self._fresh_checks.get(name, ()))
 
     @cached_property
-    def _like(self) -> Subject:
+    def _target_subject(self) -> Subject:
         """
         The subject, declared to have no gradients if it has none.
 
         Checks of values and gradients then stop after the values, in the target and in the candidates alike.
         """
-        gradients = [one for one in (*self._plain, *self._fresh) if one.derivative]
-        lacking = bool(gradients) and all(map(self._lacks, gradients))
+        gradients = [one for one in (*self._plain_questions, *self._fresh_questions) if one.derivative]
+        lacking = bool(gradients) and all(map(self._is_unsupported, gradients))
         return attrs.evolve(self.subject, forward_only=True) if lacking else self.subject
 
     @cached_property
-    def _plain(self) -> list[Question]:
-        return [*self._asking.plain()]
+    def _plain_questions(self) -> list[Question]:
+        return [*self._maker.plain_questions()]
 
     @cached_property
-    def _fresh(self) -> list[Question]:
-        return [*self._asking.fresh()]
+    def _fresh_questions(self) -> list[Question]:
+        return [*self._maker.fresh_questions()]
 
     @cached_property
     def _fresh_checks(self) -> Mapping[str, list[Question]]:
-        return {name: [*self._asking.fresh_checks(name)] for name in self._broken if name not in COSTLY}
+        return {name: [*self._maker.fresh_checks_of(name)] for name in self._violated_checks if name not in COSTLY}
 
     @cached_property
-    def _sizes(self) -> list[Question]:
-        return [*self._asking.sizes()]
+    def _size_questions(self) -> list[Question]:
+        return [*self._maker.size_questions()]
 
-    def _telling(self) -> list[Question]:
+    def _clearly_violated(self) -> list[Question]:
         """
         The violated checks that the target answers as no sound function does.
 
         Requirements of every operator (CM-), repeated calls among them, say less about a formula and take more calls.
-        They are asked only if no other check is telling.
+        They are asked only if no other check is clearly violated.
         """
-        own = [question for name, question in self._broken.items() if not name.startswith("CM-")]
-        for some in (own, self._broken.values()):
-            telling = [question for question in some if self._may_ask() and self.answer(question).telling]
-            if not telling and not self.subject.slow:
-                telling = [one for question in some for one in self._clearer(question)]
-            if telling:
-                return telling
+        own = [question for name, question in self._violated_checks.items() if not name.startswith("CM-")]
+        for some in (own, self._violated_checks.values()):
+            clear = [question for question in some if self._has_calls_left() and self.answer(question).clearly_wrong]
+            if not clear and not self.subject.slow:
+                clear = [one for question in some for one in self._clearer_case(question)]
+            if clear:
+                return clear
         return []
 
-    def _may_ask(self) -> bool:
+    def _has_calls_left(self) -> bool:
         """
         Whether another check may be asked. The check of an aspect makes ten calls, which are few where calls are quick.
         """
-        return not self.subject.slow or self._like.calls < _CALLS_SLOW
+        return not self.subject.slow or self._target_subject.calls < _CALLS_SLOW
 
-    def _clearer(self, question: Question) -> Iterator[Question]:
+    def _clearer_case(self, question: Question) -> Iterator[Question]:
         """The first case of the deck that shows a violation more clearly than the case in the report."""
-        telling = (one for one in self._others(question) if self.answer(one).telling)
-        return itertools.islice(telling, 1)
+        clear = (one for one in self._on_other_cases(question) if self.answer(one).clearly_wrong)
+        return itertools.islice(clear, 1)
 
-    def _lacks(self, question: Question) -> bool:
+    def _is_unsupported(self, question: Question) -> bool:
         """Whether the target declines the call, or has no gradients. Nothing is then known about a mistake there."""
         return self.answer(question).words == Unsupported.__name__
 
     # -- repeated calls --------------------------------------------------------------------------
 
     @cached_property
-    def _varying(self) -> Varying | None:
+    def _varying(self) -> VaryingTarget | None:
         """
         The series of a target whose repeated calls give different results; None for any other target.
 
@@ -227,40 +232,43 @@ class Search:
         """
         if "CM-P3" in self.satisfied:
             return None
-        found = Varying(self._asking, tuple(self._broken))
+        found = VaryingTarget(self._maker, tuple(self._violated_checks))
         return found if found.series else None
 
-    def _found_to_vary(self, varying: Varying) -> Found | None:
+    def _find_varying(self, varying: VaryingTarget) -> Explanation | None:
         """The one mistake whose repeated calls change as the target's do, or such a mistake with another beside it."""
         known = [
-            one for names in self.known for one in named_so(self._like, names) if one.varies and varying.alike(one)
+            one
+            for names in self.known
+            for one in candidates_named(self._target_subject, names)
+            if one.varies and varying.changes_like(one)
         ]
-        named = known or [one for one in self._candidates if one.varies and varying.alike(one)]
-        named = named or [*varying.pairs(self._candidates)]
-        return self._explained_to_vary(named) if named else None
+        matching = known or [one for one in self._candidates if one.varies and varying.changes_like(one)]
+        matching = matching or [*varying.pairs(self._candidates)]
+        return self._explain_varying(matching) if matching else None
 
-    def _explained_to_vary(self, named: Sequence[Candidate]) -> Found:
+    def _explain_varying(self, matching: Sequence[Candidate]) -> Explanation:
         """
         The violations in a run of the first candidate, each with the faults that show it by themselves.
 
         A violation that the target shows only in some calls belongs to the fault whose calls change.
         """
-        alone = [Candidate((fault,), self._like) for fault in named[0].faults]
+        alone = [Candidate((fault,), self._target_subject) for fault in matching[0].faults]
         violated = [{one.faults[0].requirement, *self._violates(one)} for one in alone]
-        together = self._violates(named[0]) if len(alone) > 1 else ()
+        together = self._violates(matching[0]) if len(alone) > 1 else ()
         explained = {}
-        for name, question in self._broken.items():
+        for name, question in self._violated_checks.items():
             places = tuple(place for place, names in enumerate(violated) if name in names)
             if not places and name in together:
                 places = tuple(range(len(alone)))
-            elif not places and any(not question.put_to(self.subject).words for _ in range(ASKED_AGAIN)):
+            elif not places and any(not question.answered_by(self.subject).words for _ in range(ASKED_AGAIN)):
                 places = (next(place for place, one in enumerate(alone) if one.varies),)
             if places:
                 explained[name] = places
-        return Found(tuple(named), explained)
+        return Explanation(tuple(matching), explained)
 
     def _violates(self, candidate: Candidate) -> list[str]:
-        return [one.requirement for one in self._run(candidate, self._broken).results if is_violation(one)]
+        return [one.requirement for one in self._run(candidate, self._violated_checks).results if is_violation(one)]
 
     # -- candidates ------------------------------------------------------------------------------
 
@@ -274,15 +282,17 @@ class Search:
         rules nothing out.
         """
         satisfied = frozenset() if self.subject.slow else self.satisfied - {"CM-S1"}
-        return tuple(one for one in singles(self._like) if one.faults[0].requirement not in satisfied)
+        return tuple(
+            one for one in single_candidates(self._target_subject) if one.faults[0].requirement not in satisfied
+        )
 
-    def _may_answer(self, candidate: Candidate, telling: Sequence[Question]) -> bool:
+    def _may_answer(self, candidate: Candidate, clear: Sequence[Question]) -> bool:
         """
         Whether a candidate can be wrong in all of these questions.
 
         A function that keeps nothing from call to call is right in repeated calls, unless each call by itself is wrong.
         """
-        return candidate.varies or not any(map(self._is_of_repetition, telling))
+        return candidate.varies or not any(map(self._is_of_repetition, clear))
 
     def _is_of_repetition(self, question: Question) -> bool:
         if question.check is None or question.check.requirement not in VARYING:
@@ -293,9 +303,11 @@ class Search:
 
     def _is_right_alone(self, question: Question) -> bool:
         """Whether a single call is right where repeated calls are wrong."""
-        plain = (self._asking.question(question.description, derivative=one) for one in (False, True))
+        plain = (self._maker.question(question.description, derivative=one) for one in (False, True))
         answers = (self.answer(one) for one in plain if one is not None)
-        return not any(answer.words or any(one.beyond.any() for one in answer.values.values()) for answer in answers)
+        return not any(
+            answer.words or any(one.outside_envelope.any() for one in answer.values.values()) for answer in answers
+        )
 
     def _same(self, candidate: Candidate, question: Question) -> bool:
         answer, other = self.answer(question), candidate.answer(question)
@@ -328,23 +340,23 @@ class Search:
         return all(self._same(candidate, question) for question in costly)
 
     def _pairs(
-        self, candidates: Sequence[Candidate], telling: Sequence[Question], questions: Sequence[Question]
+        self, candidates: Sequence[Candidate], clear: Sequence[Question], questions: Sequence[Question]
     ) -> list[Candidate]:
         """Two mistakes together; first the pairs whose members alone answer the most questions as the target does."""
         alike = {
-            one: frozenset(q for q in telling if self._may_answer(one, [q]) and self._errs_alike(one, q))
+            one: frozenset(q for q in clear if self._may_answer(one, [q]) and self._has_same_errors(one, q))
             for one in candidates
         }
-        few = sorted((one for one in candidates if alike[one]), key=lambda one: -len(alike[one]))[:_PAIRED]
+        few = sorted((one for one in candidates if alike[one]), key=lambda one: -len(alike[one]))[:_MOST_PAIRED]
         together = sorted(itertools.combinations(few, 2), key=lambda two: -len(alike[two[0]] | alike[two[1]]))
-        both = (paired(*two) for two in together[:_PAIRS])
-        named = [one for one in both if one is not None and self._agrees(one, questions)]
-        return named or [*self._hidden(few[:_LEADING], candidates, questions)]
+        both = (paired(*two) for two in together[:_MOST_PAIRS])
+        matching = [one for one in both if one is not None and self._agrees(one, questions)]
+        return matching or [*self._pairs_with_a_hidden_one(few[:_MOST_LEADING], candidates, questions)]
 
-    def _errs_alike(self, candidate: Candidate, question: Question) -> bool:
-        return self._same(candidate, question) or self.answer(question).errs_alike(candidate.answer(question))
+    def _has_same_errors(self, candidate: Candidate, question: Question) -> bool:
+        return self._same(candidate, question) or self.answer(question).has_same_errors(candidate.answer(question))
 
-    def _hidden(
+    def _pairs_with_a_hidden_one(
         self, leading: Sequence[Candidate], candidates: Sequence[Candidate], questions: Sequence[Question]
     ) -> Iterator[Candidate]:
         """
@@ -368,17 +380,19 @@ class Search:
         return [
             one
             for one in candidates
-            if all(self._same(one, question) for question in (*self._of_sizes(one), *self._own(one)))
+            if all(
+                self._same(one, question) for question in (*self._questions_of_size(one), *self._extra_violations(one))
+            )
         ]
 
-    def _of_sizes(self, candidate: Candidate) -> Iterator[Question]:
+    def _questions_of_size(self, candidate: Candidate) -> Iterator[Question]:
         """
         Questions at many sizes, for a mistake that begins or ends at some size: target and candidate have to agree.
         """
         if not self.subject.slow and any(fault.kind == "size" for fault in candidate.faults):
-            yield from (question for question in self._sizes if not self._lacks(question))
+            yield from (question for question in self._size_questions if not self._is_unsupported(question))
 
-    def _own(self, candidate: Candidate) -> Iterator[Question]:
+    def _extra_violations(self, candidate: Candidate) -> Iterator[Question]:
         """
         The candidate's violations of requirements that the target satisfies, as questions.
 
@@ -389,10 +403,10 @@ class Search:
         wrong = self._is_wrong(candidate)
         for result in self._run(candidate, self.satisfied - COSTLY).results:
             if is_violation(result):
-                question = self._asking.question(result.violated_on, self._asking.checks[result.requirement])
+                question = self._maker.question(result.violated_on, self._maker.checks[result.requirement])
                 if question is None or (wrong and question.derivative):
                     continue
-                if candidate.answer(question).telling:
+                if candidate.answer(question).clearly_wrong:
                     yield question
 
     def _run(self, candidate: Candidate, requirements: Iterable[str]) -> Report:
@@ -413,7 +427,7 @@ class Search:
         kind = (subject.operator, *self.library.kind)  # all candidates share what is known of the cases
         return Run(plan, libraries={kind: self.library}).report([(subject.operator, subject.dtype)])
 
-    def _explained(self, named: Sequence[Candidate]) -> Found:
+    def _explain(self, matching: Sequence[Candidate]) -> Explanation:
         """
         The violations that the first candidate shows too, each with the faults that show it by themselves.
 
@@ -421,20 +435,20 @@ class Search:
         derivatives do not count: nothing is known about them. If a function remembers earlier calls, a violation that
         is gone after another call follows from that.
         """
-        candidate = named[0]
-        alone = [Candidate((fault,), self._like) for fault in candidate.faults]
+        candidate = matching[0]
+        alone = [Candidate((fault,), self._target_subject) for fault in candidate.faults]
         explained = {}
-        for name, question in self._asking.shown.items():
-            gradient = question.derivative and self._asking.checks[name].raising != "unsupported"
-            forgotten = question.after is not None and not self.answer(question).words
+        for name, question in self._maker.violated_checks.items():
+            gradient = question.derivative and self._maker.checks[name].raising != "unsupported"
+            forgotten = question.preceded_by is not None and not self.answer(question).words
             if candidate.answer(question).words or forgotten or (gradient and self._is_wrong(candidate)):
                 places = tuple(place for place, one in enumerate(alone) if one.answer(question).words)
                 explained[name] = places or tuple(range(len(alone)))
-        return Found(tuple(named), explained)
+        return Explanation(tuple(matching), explained)
 
     def _is_wrong(self, candidate: Candidate) -> bool:
         """Whether its values are wrong, and not its derivatives alone."""
-        broken = (question for question in self._broken.values() if not question.derivative)
+        broken = (question for question in self._violated_checks.values() if not question.derivative)
         return any(_has_wrong_outputs(question, candidate.answer(question)) for question in broken)
 
 
@@ -446,7 +460,7 @@ def _has_wrong_outputs(question: Question, answer: Answer) -> bool:
     """Whether values other than gradients are wrong. Many checks compare both."""
     gradients = {gradient_name(name) for name in question.case.inputs}
     about = (value for name, value in answer.values.items() if gradients.isdisjoint(name.split()))
-    return any(value.off() >= TELLING for value in about)
+    return any(value.worst_error() >= CLEARLY_WRONG for value in about)
 
 
 def is_violation(result: Result) -> bool:

@@ -83,7 +83,7 @@ class Series:
                 if here != there:
                     return False
             elif set(here) != set(there) or not all(
-                values_of(subject, self.case, name, value).agree(values_of(subject, self.case, name, there[name]))
+                values_of(subject, self.case, name, value).agrees(values_of(subject, self.case, name, there[name]))
                 for name, value in here.items()
             ):
                 return False

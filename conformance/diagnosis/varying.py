@@ -10,9 +10,9 @@ import numpy as np
 
 from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
-from .answers import TELLING, Values
-from .asking import Asking
+from .answers import CLEARLY_WRONG, Values
 from .candidates import Candidate, paired
+from .question_maker import QuestionMaker
 from .series import Series, values_of
 
 #: Requirements violated by a function whose repeated calls may give other results each time.
@@ -22,56 +22,56 @@ VARYING = ("CM-P2", "CM-P3")
 _STEADY = 16
 
 #: At most this many mistakes that agree with the steady values are each tried beside every mistake that varies.
-_MOST = 4
+_MOST_STEADY = 4
 
 
 @attrs.frozen(slots=False)
-class Varying:
+class VaryingTarget:
     """The series of one target."""
 
-    asking: Asking
+    maker: QuestionMaker
     #: The violated requirements.
     violated: Sequence[str]
 
     @cached_property
     def series(self) -> list[tuple[Series, bool]]:
         """The results of repeated calls, if they vary; each series with whether it holds gradients."""
-        first = self.asking.settling
-        if self.asking.subject.slow or first is None or not any(name in self.violated for name in VARYING):
+        first = self.maker.preceding_case
+        if self.maker.subject.slow or first is None or not any(name in self.violated for name in VARYING):
             return []
-        subject = self.asking.subject
+        subject = self.maker.subject
         series = [
             (Series.of(subject, case, first, gradients=gradients), gradients)
-            for case in self.asking.repeated()
-            for gradients in self._ways
+            for case in self.maker.cases_to_repeat()
+            for gradients in self._gradient_choices
         ]
         return series if any(one.varies for one, _ in series) else []
 
-    def alike(self, candidate: Candidate) -> bool:
+    def changes_like(self, candidate: Candidate) -> bool:
         """Whether a candidate's repeated calls change as the target's do, from some call on."""
-        first = self.asking.settling
+        first = self.maker.preceding_case
         assert first is not None
-        telling_first = sorted(self.series, key=lambda one: not one[0].varies)
+        varying_first = sorted(self.series, key=lambda one: not one[0].varies)
         return all(
             series.is_within(
                 Series.of(candidate.subject, series.case, first, gradients=gradients, within=series),
-                self.asking.subject,
+                self.maker.subject,
             )
-            for series, gradients in telling_first
+            for series, gradients in varying_first
         )
 
     def pairs(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
         """Each mistake that varies, with another that is wrong in what the target returns every time."""
         others = [one for one in candidates if not one.varies and self._agrees_with_what_stays(one)]
-        for other in others if len(others) <= _MOST else ():
+        for other in others if len(others) <= _MOST_STEADY else ():
             for one in candidates:
                 both = paired(one, other) if one.varies else None
-                if both is not None and self.alike(both):
+                if both is not None and self.changes_like(both):
                     yield both
 
     @property
-    def _ways(self) -> tuple[bool, ...]:
-        return (False,) if self.asking.subject.forward_only else (False, True)
+    def _gradient_choices(self) -> tuple[bool, ...]:
+        return (False,) if self.maker.subject.forward_only else (False, True)
 
     @cached_property
     def _steady(self) -> list[tuple[Case, bool, Mapping[str, np.ndarray], Mapping[str, np.ndarray]]]:
@@ -80,8 +80,11 @@ class Varying:
         roundings.
         """
         found = []
-        for case in (*self.asking.repeated(), *(one.case for one in self.asking.fresh() if not one.derivative)):
-            for gradients in self._ways:
+        for case in (
+            *self.maker.cases_to_repeat(),
+            *(one.case for one in self.maker.fresh_questions() if not one.derivative),
+        ):
+            for gradients in self._gradient_choices:
                 results = [self._call(case, gradients=gradients) for _ in range(_STEADY)]
                 there = [one for one in results if one is not None]
                 if there:
@@ -92,14 +95,14 @@ class Varying:
         return found
 
     def _stays(self, name: str, case: Case, first: np.ndarray, later: Sequence[np.ndarray]) -> np.ndarray:
-        slack = values_of(self.asking.subject, case, name, first).slack()
-        steady = np.logical_and.reduce([_same(first, one) | (np.abs(first - one) <= slack) for one in later])
+        slack = values_of(self.maker.subject, case, name, first).slack()
+        steady = np.logical_and.reduce([_same_value(first, one) | (np.abs(first - one) <= slack) for one in later])
         # Where roundings may be large, a value that changes from call to call may seem to stay.
-        return steady & (TELLING * slack <= np.abs(first).max(initial=0.0))
+        return steady & (CLEARLY_WRONG * slack <= np.abs(first).max(initial=0.0))
 
     def _call(self, case: Case, *, gradients: bool) -> Mapping[str, np.ndarray] | None:
         try:
-            return self.asking.subject.pull(case) if gradients else self.asking.subject.outputs(case)
+            return self.maker.subject.pull(case) if gradients else self.maker.subject.outputs(case)
         except CALL_FAILED:
             return None
 
@@ -115,16 +118,16 @@ class Varying:
                 if name not in there or there[name].shape != steady.shape:
                     return False
                 own, others = (self._values(name, one[name], case, steady) for one in (here, there))
-                if not own.agree(others):
+                if not own.agrees(others):
                     return False
-                wrong = wrong or others.off() >= TELLING
+                wrong = wrong or others.worst_error() >= CLEARLY_WRONG
         return wrong
 
     def _values(self, name: str, got: np.ndarray, case: Case, steady: np.ndarray) -> Values:
         """A result for comparison: values that do not stay are replaced by right ones."""
-        values = values_of(self.asking.subject, case, name, got)
+        values = values_of(self.maker.subject, case, name, got)
         return attrs.evolve(values, got=np.where(steady, values.got, values.expected))
 
 
-def _same(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _same_value(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return (one == other) | (np.isnan(one) & np.isnan(other))

@@ -28,7 +28,7 @@ from ..checks.registry import Check
 from ..checks.seams import at_the_seams
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
-from ..judging.verdicts import Result, Taken, Verdict
+from ..judging.verdicts import CaseCount, Result, Verdict
 from ..requests.plan import Plan
 from ..results.report import Report
 from .dtypes import Probe, Probes
@@ -47,10 +47,10 @@ from .tally import Tally, deviation, plain_call
 _EXTRA_CASES, _EXTRA_CASES_SLOW = 8, 1
 
 #: How many cases are observed in one request. Their results stay in memory until they are judged.
-_TOGETHER = 16
+_CASES_IN_A_REQUEST = 16
 
 #: One independent piece of a run: an operator in a dtype, for all targets. Nothing is carried over to the next piece.
-Part = tuple[str, str]
+OperatorInDtype = tuple[str, str]
 
 
 @attrs.define
@@ -67,7 +67,7 @@ class Run:
     #: Why fewer cases run on a target, by its name; empty if all run.
     paces: dict[str, str] = attrs.field(factory=dict)
     _probes: Probes = attrs.field(init=False)
-    _taken: list[Taken] = attrs.field(factory=list)
+    _taken: list[CaseCount] = attrs.field(factory=list)
     #: The targets that died.
     _lost: dict[str, None] = attrs.field(factory=dict)
     #: Progress: the weight of all bindings judged so far, of all bindings, and of the current binding, and how much of
@@ -81,7 +81,7 @@ class Run:
     def __attrs_post_init__(self) -> None:
         self._probes = Probes(self.subject)
 
-    def report(self, parts: Iterable[Part] | None = None) -> Report:
+    def report(self, parts: Iterable[OperatorInDtype] | None = None) -> Report:
         """
         Run the parts, by default all. On Ctrl-C return a partial report of the results so far.
 
@@ -118,7 +118,7 @@ class Run:
             taken=tuple(sorted(self._taken, key=place)),
         )
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[OperatorInDtype]:
         """Every part of the plan."""
         plan = self.plan
         return [
@@ -195,7 +195,7 @@ class Run:
         platform = platform_of(target, binding, self.plan.device, self.plan.conventions)
         subject = Subject(
             target,
-            self._held(binding),
+            self._without_required_known(binding),
             dtype,
             device=self.plan.device,
             conventions={**NORMATIVE, **platform.values(dtype), **binding.conventions, **self.plan.conventions},
@@ -208,7 +208,7 @@ class Run:
             self.paces[target.name] = pace(subject, self.plan.slow)
         slow = bool(self.paces[target.name])
         checked = self.plan.dtypes or target.dtypes
-        thoroughly = dtype == ("float32" if "float32" in checked else checked[0]) and binding in firsts(target)
+        thoroughly = dtype == ("float32" if "float32" in checked else checked[0]) and binding in first_bindings(target)
         repeated = self.plan.profile.repeated
         return attrs.evolve(
             subject,
@@ -217,7 +217,7 @@ class Run:
             large_repeats=repeated(slow=slow, large=not thoroughly),
         )
 
-    def _held(self, binding: Binding) -> Binding:
+    def _without_required_known(self, binding: Binding) -> Binding:
         """The binding without known violations of requirements that this run requires: these are not excused."""
         required = self.plan.required
         if not any(known.requirement in required for known in binding.known_violations):
@@ -266,14 +266,14 @@ class Run:
         if minimum is not None and subject.slow and own and not shape:  # a fixed shape is already a single one
             cases = [few for description in cases if (few := in_few_shapes(description)) is not None]
         mode = mode_of(subject, self.plan.mode_for(subject.target.name), cases, library)
-        asked = cases_in(mode.name, cases)
+        cases_of_mode = cases_in(mode.name, cases)
         checks = self._checks(subject.operator, subject.format, mode.name)
         if subject.binding.seams is not None:
             checks = [at_the_seams(check) for check in checks]
         tallies = [Tally(check, self.plan.level(check.requirement)) for check in checks]
         before = len(results)
         try:
-            self._run_checks(subject, tallies, asked, library, results, minimum, mode, first=first)
+            self._run_checks(subject, tallies, cases_of_mode, library, results, minimum, mode, first=first)
         except NormspecError:
             raise
         except KeyboardInterrupt:
@@ -282,7 +282,7 @@ class Run:
             raise
         except Exception as error:  # a defect of normspec: exceptions of a target never get here
             for tally in tallies[len(results) - before :]:
-                tally.broke(error)
+                tally.note_defect(error)
                 results.append(self._result(subject, tally, None, library))
 
     def _run_checks(
@@ -309,9 +309,11 @@ class Run:
             pulled |= {description for description in fitting if "CM-S1" in description.requirements}
         untaken, put = Counter[str](), 0
         for place, description in enumerate(fitting, 1):
-            if most is None and place % _TOGETHER == 1:
-                following = map(library.case, fitting[place - 1 : place - 1 + _TOGETHER])
-                subject.prefetch_cases((case, _pulled(tallies, case)) for case in following if _asked_of(tallies, case))
+            if most is None and place % _CASES_IN_A_REQUEST == 1:
+                following = map(library.case, fitting[place - 1 : place - 1 + _CASES_IN_A_REQUEST])
+                subject.prefetch_cases(
+                    (case, _needs_gradients(tallies, case)) for case in following if _still_runs_on(tallies, case)
+                )
             declined = self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
             if declined is not None and not description.mixed:
                 put += 1
@@ -323,7 +325,7 @@ class Run:
         else:
             self._try_extra_cases(subject, tallies, [*fitting, *whole], library)
         place = (subject.target.name, subject.binding.name, subject.operator, subject.dtype)
-        self._taken.append(Taken(*place, put, dict(untaken), mode.name, mode.reason))
+        self._taken.append(CaseCount(*place, put, dict(untaken), mode.name, mode.reason))
         for tally in tallies:
             if tally.violation is not None:
                 self._tell(subject, f"shrinking {tally.check.requirement}")
@@ -351,7 +353,7 @@ class Run:
         asking = [
             tally
             for tally in tallies
-            if not ((most is not None and tally.calling >= most) or (tally.check.gradient and not gradients))
+            if not ((most is not None and tally.cases_with_calls >= most) or (tally.check.gradient and not gradients))
             and tally.violation is None
             and tally.check.when(case)
         ]
@@ -361,7 +363,7 @@ class Run:
         if declined:
             own = subject.cannot_vary(case) is not None
             for tally in asking:
-                tally.decline(description, declined, own=own)
+                tally.note_declined(description, declined, own=own)
             return None if own else declined
         if most is not None:
             plain_call(subject, case, gradients=gradients)
@@ -390,7 +392,7 @@ class Run:
                 declined = subject.declines(library.case(description))
                 if declined:
                     own = subject.cannot_vary(library.case(description)) is not None
-                    tally.decline(description, declined, own=own)
+                    tally.note_declined(description, declined, own=own)
                     continue
                 tally.run(subject, library.case(description), description)
                 self._note_loss(subject, lost=tally.lost)
@@ -427,7 +429,7 @@ class Run:
         """Turn a tally into a result. Without descriptions, a violation is not shrunk."""
         finding, reason, description = tally.violation, tally.error or tally.unsupported, tally.description
         verdict = tally.verdict
-        known = subject.known.deviations(tally.check.requirement)
+        known = subject.known_violations.deviations(tally.check.requirement)
         if verdict.is_violation and finding is not None:
             reason = finding.note
             if self.plan.explain and descriptions is not None:
@@ -435,14 +437,14 @@ class Run:
                     shown = self._shrinker.shrink(subject, tally, library)
                     finding, description = shown.finding, shown.description
                 except Exception as error:  # a defect of normspec: the violation is reported without shrinking
-                    tally.broke(error)
+                    tally.note_defect(error)
         elif verdict is Verdict.DEVIATES:
             finding, reason = tally.known, deviation(subject, tally, known)
         elif verdict is Verdict.PASS:
             reason = ""
         elif verdict is Verdict.NOT_EXERCISED and descriptions is not None:
             reason = "no case that this binding takes could judge it"
-            reason = f"cannot be judged while {tally.awaits} is violated" if tally.awaits else reason
+            reason = f"cannot be judged while {tally.blocked_by} is violated" if tally.blocked_by else reason
         return Result(
             target=subject.target.name,
             binding=subject.binding.name,
@@ -467,22 +469,22 @@ class Run:
         )
 
 
-def _asked_of(tallies: Sequence[Tally], case: Case) -> bool:
+def _still_runs_on(tallies: Sequence[Tally], case: Case) -> bool:
     """Whether any check still has to run on a case."""
     return any(tally.violation is None and tally.check.when(case) for tally in tallies)
 
 
-def _pulled(tallies: Sequence[Tally], case: Case) -> bool:
+def _needs_gradients(tallies: Sequence[Tally], case: Case) -> bool:
     """Whether any check still needs the gradients of a case."""
     return any(tally.violation is None and tally.check.gradient and tally.check.when(case) for tally in tallies)
 
 
-def firsts(target: Target) -> list[Binding]:
+def first_bindings(target: Target) -> list[Binding]:
     """The first binding of each operator. The others wrap the same code."""
     return list({binding.operator: binding for binding in reversed(target.bindings)}.values())
 
 
 def _judged_nothing(tally: Tally) -> bool:
     """Whether a check has judged nothing so far: it ran on no case, or only on cases that the target declines."""
-    declining = tally.untaken and not (tally.judged or tally.refused or tally.error)
+    declining = tally.declined_calls and not (tally.judged or tally.refused or tally.error)
     return bool(declining) or tally.verdict is Verdict.NOT_EXERCISED

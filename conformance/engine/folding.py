@@ -11,9 +11,9 @@ from ...spec import requirements
 from ..judging.verdicts import Counterexample, Result, Verdict
 
 
-def telling(identifier: str) -> int:
+def priority(identifier: str) -> int:
     """
-    Rank of a violated requirement in the order of telling; a lower one is more telling.
+    Rank of a violated requirement: the lower it is, the more the violation says about the mistake.
 
     The contract (CM-T, CM-C1 to C3) comes first, because a wrong shape or a wrongly treated part breaks everything
     else. The operator's values, its gradients and its laws follow in this order, because a wrong formula breaks most
@@ -34,7 +34,7 @@ def folded(results: Sequence[Result]) -> list[Result]:
     """
     order = {identifier: place for place, identifier in enumerate(requirements())}
     violated = [one for one in results if one.verdict.is_violation and one.counterexample is not None]
-    violated.sort(key=lambda r: (r.verdict is not Verdict.FAIL, telling(r.requirement), order.get(r.requirement, 0)))
+    violated.sort(key=lambda r: (r.verdict is not Verdict.FAIL, priority(r.requirement), order.get(r.requirement, 0)))
     first: dict[Hashable, str] = {}
     same: dict[int, str] = {}
     for one in violated:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...adapters.dtypes import DTYPES
-from ..judging.verdicts import Result, Taken
+from ..judging.verdicts import CaseCount, Result
 
 
 class Order:
@@ -22,6 +22,6 @@ class Order:
             self._subjects.setdefault((target, op, binding), found)
         self._dtypes = {dtype: place for place, dtype in enumerate(dtypes or DTYPES)}
 
-    def place(self, one: Result | Taken) -> tuple[int, ...]:
+    def place(self, one: Result | CaseCount) -> tuple[int, ...]:
         """The sort key of a result."""
         return *self._subjects[one.target, one.op, one.binding], self._dtypes[one.dtype]

@@ -26,22 +26,22 @@ REDUCTION = 2_000_000
 TRIES = 250, 1500
 SLOW_TRIES = 24, 120
 #: Once one of the plainest cases fails, how many more of them are tried for more readable numbers.
-_MORE = 12
+_MORE_PLAIN_CASES = 12
 
 #: A value is readable between these two sizes, and an error is visible from this share of the value on.
 _READABLE = 2.0**-10, 2.0**10
 _VISIBLE = 2.0**-10
 
 #: How many of the first figures of ``oddness`` are about eps, the magnitude, and the number of values.
-_SIZE = 3
+_SIZE_FIGURES = 3
 
 #: Fields that are taken from the original description when a case of another requirement is tried: they decide which
 #: checks run on it, its mode and its parts.
-_PURPOSE = ("requirements", "only", "mixed", "training", "recipe", "logits")
+_PURPOSE_FIELDS = ("requirements", "only", "mixed", "training", "recipe", "logits")
 
 
 @attrs.frozen
-class Shown:
+class ShownViolation:
     """A violation, and the case that shows it."""
 
     finding: Finding
@@ -62,22 +62,22 @@ class Shrinker:
     _pool: dict[Description, set[str]] = attrs.field(factory=dict)
     _tried: int = 0
 
-    def shrink(self, subject: Subject, tally: Tally, library: Library) -> Shown:
+    def shrink(self, subject: Subject, tally: Tally, library: Library) -> ShownViolation:
         """Return the violation of the tally's requirement on the most telling of the tried cases."""
         assert tally.violation is not None and tally.description is not None
         each, all_of_them = SLOW_TRIES if subject.slow else TRIES
         if not tally.violation.note.startswith(REPEATED):  # repetitions cost most and did not show this violation
             subject = attrs.evolve(subject, repeats=0, large_repeats=0)
         search = _Search(tally.check, subject, library, min(each, max(all_of_them - self._tried, 1)))
-        met = Shown(tally.violation, tally.description)
+        first_shown = ShownViolation(tally.violation, tally.description)
         try:
-            found = self._search(search, met)
+            found = self._search(search, first_shown)
         finally:
             self._tried += search.tried
         self._pool.setdefault(found.description, set()).add(tally.check.requirement)
         return found
 
-    def known(self, like: Description) -> list[Description]:
+    def adapted_cases(self, like: Description) -> list[Description]:
         """
         The cases that showed other violations, adapted to the purpose of a description, most telling first.
 
@@ -85,29 +85,31 @@ class Shrinker:
         """
         found: dict[Description, int] = {}
         for one, failing in self._pool.items():
-            alike = _alike(one, like)
+            alike = _adapted(one, like)
             if alike is not None:
                 found[alike] = min(len(failing), found.get(alike, len(failing)))
 
         def order(one: Description) -> tuple[float, ...]:
             ordinary = oddness(one)
-            return (*ordinary[:_SIZE], found[one], *ordinary[_SIZE:])
+            return (*ordinary[:_SIZE_FIGURES], found[one], *ordinary[_SIZE_FIGURES:])
 
         return sorted(found, key=order)
 
-    def _search(self, search: _Search, met: Shown) -> Shown:
-        readable = _readable(met.finding)  # if it is not, none need be
+    def _search(self, search: _Search, first_shown: ShownViolation) -> ShownViolation:
+        readable = _readable(first_shown.finding)  # if it is not, none need be
 
-        def tells(shown: Shown) -> bool:
+        def tells(shown: ShownViolation) -> bool:
             return not any(shown.plainness[:2]) and (_readable(shown.finding) or not readable)
 
-        shown = search.first(self.known(met.description), enough=tells)
+        shown = search.first(self.adapted_cases(first_shown.description), enough=tells)
         if shown is None or not tells(shown):
-            shown = _plainer_of(shown, search.first(plainest(met.description), enough=tells, more=_MORE))
+            shown = _plainer_of(
+                shown, search.first(plainest(first_shown.description), enough=tells, more=_MORE_PLAIN_CASES)
+            )
         if shown is None:
             # Found again, so that the log holds only the calls of this violation.
-            shown = search.shown(met.description)
-        return met if shown is None else search.reduced(shown)
+            shown = search.shown(first_shown.description)
+        return first_shown if shown is None else search.reduced(shown)
 
 
 @attrs.define
@@ -120,7 +122,7 @@ class _Search:
     tries: int
     tried: int = 0
 
-    def shown(self, description: Description) -> Shown | None:
+    def shown(self, description: Description) -> ShownViolation | None:
         """The violation on a description; None if there is none, or if no try is left."""
         if self.tried >= self.tries:
             return None
@@ -128,10 +130,10 @@ class _Search:
         return violation(self.check, self.subject, description, self.library)
 
     def first(
-        self, descriptions: Iterable[Description], *, enough: Callable[[Shown], bool], more: int | None = None
-    ) -> Shown | None:
+        self, descriptions: Iterable[Description], *, enough: Callable[[ShownViolation], bool], more: int | None = None
+    ) -> ShownViolation | None:
         """The first violation that is ``enough``, else the plainest; stops ``more`` cases after the first violation."""
-        best: Shown | None = None
+        best: ShownViolation | None = None
         for description in descriptions:
             if best is not None and more is not None:
                 more -= 1
@@ -143,7 +145,7 @@ class _Search:
                 return shown
         return best
 
-    def reduced(self, shown: Shown) -> Shown:
+    def reduced(self, shown: ShownViolation) -> ShownViolation:
         """The violation on ever plainer cases, until no step leads to a plainer one."""
         spent, progress = 0, True
         while progress:
@@ -161,7 +163,7 @@ class _Search:
         return shown
 
 
-def violation(check: Check, subject: Subject, description: Description, library: Library) -> Shown | None:
+def violation(check: Check, subject: Subject, description: Description, library: Library) -> ShownViolation | None:
     """Return the check's violation on a description, or None if there is none."""
     fit = fitted(description, subject.binding)
     if fit is None:
@@ -170,18 +172,18 @@ def violation(check: Check, subject: Subject, description: Description, library:
     if not check.when(case):
         return None
     found = findings(check, subject, case)
-    return next((Shown(one, fit) for one in found if one.violated and one.judged), None)
+    return next((ShownViolation(one, fit) for one in found if one.violated and one.judged), None)
 
 
-def _alike(known: Description, original: Description) -> Description | None:
+def _adapted(known: Description, original: Description) -> Description | None:
     """The case that showed another requirement's violation, adapted to the purpose of this one."""
     if known.operator != original.operator:
         return None
-    kept = {name: getattr(original, name) for name in _PURPOSE}
+    kept = {name: getattr(original, name) for name in _PURPOSE_FIELDS}
     return attrs.evolve(known, count=min(known.count, original.count), **kept)
 
 
-def _plainer_of(one: Shown | None, other: Shown | None) -> Shown | None:
+def _plainer_of(one: ShownViolation | None, other: ShownViolation | None) -> ShownViolation | None:
     if one is None or other is None:
         return other if one is None else one
     return min(one, other, key=lambda shown: shown.plainness)

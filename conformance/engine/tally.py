@@ -15,7 +15,7 @@ from ..cases.description import Description
 from ..checks.registry import Check
 from ..judging.defects import trace, words
 from ..judging.findings import Finding
-from ..judging.known import shown_as
+from ..judging.known import failure_shown
 from ..judging.subject import Subject
 from ..judging.verdicts import Deviation, Verdict
 from ..results.ratios import bin_of
@@ -47,12 +47,12 @@ class Tally:
     #: Number of cases by the reason why the target declined a call or lacked a derivative.
     declined: Counter[str] = attrs.field(factory=Counter)
     #: Number of cases whose plain call the target declined.
-    untaken: int = 0
+    declined_calls: int = 0
     error: str = ""
     #: The traceback of a defect of normspec, if ``error`` is one.
     defect: str = ""
     #: The first requirement whose violation made a case impossible to judge.
-    awaits: str = ""
+    blocked_by: str = ""
     #: Whether the target refused an optional feature on a case: a derivative, or float32 parameters.
     refused: bool = False
     #: Whether the target was lost on a case: its process ended, or was stopped at a limit.
@@ -60,7 +60,7 @@ class Tally:
     #: The cases that the check ran on, or that the target declined.
     tried: set[Description] = attrs.field(factory=set)
     #: Number of cases on which the check made extra calls, beside the plain one and its gradients.
-    calling: int = 0
+    cases_with_calls: int = 0
 
     def run(self, subject: Subject, case: Case, description: Description) -> None:
         """Run the check on one case and add up its findings."""
@@ -69,19 +69,19 @@ class Tally:
         try:
             self._add_up(subject, case, description)
         finally:
-            self.calling += subject.target.calls > before
+            self.cases_with_calls += subject.target.calls > before
 
-    def decline(self, description: Description, reason: str, *, own: bool = False) -> None:
+    def note_declined(self, description: Description, reason: str, *, own: bool = False) -> None:
         """
         Note that the target declines the plain call of a case, so that nothing can be judged on it.
 
         With ``own``, nobody can make such a call, because the target fixes a setting, size or parameter.
         """
         self.tried.add(description)
-        self.untaken += 1
-        self.lacks(reason, own=own)
+        self.declined_calls += 1
+        self.note_lacking(reason, own=own)
 
-    def lacks(self, reason: str, *, own: bool = False) -> None:
+    def note_lacking(self, reason: str, *, own: bool = False) -> None:
         """
         Note that the target lacks something that the check needs on a case.
 
@@ -95,7 +95,7 @@ class Tally:
         counted = False
         for finding in findings(self.check, subject, case, self):
             if not finding.judged:
-                self.awaits = self.awaits or finding.awaits
+                self.blocked_by = self.blocked_by or finding.blocked_by
                 continue
             self.judged += not counted
             counted = True
@@ -111,7 +111,7 @@ class Tally:
                 self.violation, self.description = finding, description
                 return
 
-    def broke(self, error: Exception) -> None:
+    def note_defect(self, error: Exception) -> None:
         """Note a defect of normspec, which makes the other findings of this check meaningless."""
         if not self.defect:
             self.error, self.defect = words(error), trace(error)
@@ -144,8 +144,8 @@ def findings(
 
     def add(finding: Finding) -> Finding:
         if finding.violated:
-            finding = attrs.evolve(finding, put=case, asked=tuple(subject.log))
-        found.append(subject.known.without_known(check.requirement, finding))
+            finding = attrs.evolve(finding, checked_case=case, calls=tuple(subject.log))
+        found.append(subject.known_violations.without_known(check.requirement, finding))
         return found[-1]
 
     subject.target.begin()
@@ -159,7 +159,7 @@ def findings(
                 break
     except Unsupported as lacking:
         if tally is not None:
-            tally.lacks(str(lacking), own=isinstance(lacking, CannotVary))
+            tally.note_lacking(str(lacking), own=isinstance(lacking, CannotVary))
             # A missing part or a fixed setting leaves the values judged; a missing derivative does not.
             spared = isinstance(lacking, (TakesNoPart, CannotVary))
             tally.refused |= check.raising == "unsupported" and not spared and not found
@@ -169,20 +169,20 @@ def findings(
     except (TargetRaised, BadOutput) as failure:
         raised, output = isinstance(failure, TargetRaised), "gradient" if of_gradients(failure) else "y"
         note = f"raised {failure}" if raised else str(failure)
-        if known := subject.known.fails(subject.asked or case, output, failure):
+        if known := subject.known_violations.known_failure(subject.last_case or case, output, failure):
             if tally is not None:
-                tally.lacks(known)
+                tally.note_lacking(known)
         elif check.raising == "unsupported":
             if tally is not None:
                 tally.unsupported, tally.refused = tally.unsupported or note, True
         elif check.raising == "violates" and is_about(check, subject, case, failure):
-            add(Finding(case, violated=True, output=output, note=note, failure=shown_as(failure)))
+            add(Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure)))
         elif tally is not None:
             tally.error = tally.error or (f"the call {note}" if raised else note)
     except Exception as error:  # a defect of normspec: exceptions of a target are caught above
         if tally is None:
             raise
-        tally.broke(error)
+        tally.note_defect(error)
     return found
 
 

@@ -62,7 +62,7 @@ def _cards(found: Comparison) -> list[Card]:
                     subject=probes[row.key].subject,
                     title=row.title,
                     dtype=row.dtype,
-                    text=_told(row.key, cells[row.key]),
+                    text=_cell_in_words(row.key, cells[row.key]),
                     kind=cells[row.key].kind,
                     how=probes[row.key].how,
                     evidence=cells[row.key].evidence,
@@ -85,7 +85,7 @@ def _cards(found: Comparison) -> list[Card]:
     return cards
 
 
-def _told(key: str, cell: Cell) -> str:
+def _cell_in_words(key: str, cell: Cell) -> str:
     """The words of a cell; for an accuracy class also how much of its envelope the worst result takes."""
     ratios = cell.evidence.get("ratios") or {}
     if key not in _WITH_MARGIN or cell.kind is not Kind.MEASURED or not ratios:

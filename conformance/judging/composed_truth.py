@@ -14,11 +14,11 @@ from ...reference.composed import Composed, Value
 from ...reference.double_double import DD
 from ...spec.parts import Part
 from ..kept.methods import cached_in_memory, cached_on_disk
-from .truth import Directions, OfCase, arithmetic_of, gradient_name
+from .truth import CaseUnderConventions, Directions, arithmetic_of, gradient_name
 
 
 @attrs.define(eq=False)
-class ComposedTruth(OfCase):
+class ComposedTruth(CaseUnderConventions):
     """Exact outputs, gradients and envelopes of one case, under the conventions that change values."""
 
     @property
@@ -31,17 +31,17 @@ class ComposedTruth(OfCase):
         return Composed(self.case.operator, self.case.inputs, self.settings, self.case.parts, arithmetic)
 
     @property
-    def _any(self) -> Arithmetic:
+    def _some_arithmetic(self) -> Arithmetic:
         """Some arithmetic. Used for exact values, which do not depend on it."""
         return arithmetic_of(self.case, AccuracyClass())
 
     def outputs(self) -> dict[str, DD]:
         """The exact y."""
-        return {"y": self._y(self._any).exact}
+        return {"y": self._y(self._some_arithmetic).exact}
 
     def gradients(self, g: np.ndarray | None = None) -> dict[str, DD]:
         """The exact gradients for a cotangent, by default that of the case."""
-        return {name: value.exact for name, value in self._pulled(self._any, g).items()}
+        return {name: value.exact for name, value in self._pulled(self._some_arithmetic, g).items()}
 
     def bound(
         self, name: str, arithmetic: Arithmetic, g: np.ndarray | None = None, *, range_rule: bool = True
@@ -78,15 +78,15 @@ class ComposedTruth(OfCase):
 
     def jvp(self, tangents: Directions) -> DD:
         """The exact tangent of y."""
-        return self.tangent(self._any, tangents).exact
+        return self.tangent(self._some_arithmetic, tangents).exact
 
     def vjp_vjp(self, g: np.ndarray, second: Directions) -> dict[str, DD]:
         """The exact gradients of the gradients."""
-        return {name: value.exact for name, value in self.second_order(self._any, g, second).items()}
+        return {name: value.exact for name, value in self.second_order(self._some_arithmetic, g, second).items()}
 
     def nested_exact(self, kind: str, tangents: Directions, other: Directions | np.ndarray) -> dict[str, DD]:
         """The exact derivative of a derivative."""
-        return {name: value.exact for name, value in self.nested(kind, self._any, tangents, other).items()}
+        return {name: value.exact for name, value in self.nested(kind, self._some_arithmetic, tangents, other).items()}
 
     @cached_on_disk
     def _y(self, arithmetic: Arithmetic) -> Value:

@@ -11,7 +11,7 @@ from ...adapters.known import KnownViolation
 from ...reference.double_double import DD
 from ...reference.formats import format_of
 from ..cases.case import Case
-from .asked import Ask
+from .call_log import LoggedCall
 from .verdicts import Counterexample
 
 
@@ -36,7 +36,7 @@ class Finding:
     #: Whether anything was judged. It is False for a comparison that masked every element.
     judged: bool = True
     #: The violated requirement that makes judging impossible here; "" if there is none.
-    awaits: str = ""
+    blocked_by: str = ""
     ratio: float | None = None
     output: str = ""
     index: tuple[int, ...] = ()
@@ -53,13 +53,13 @@ class Finding:
     #: The known violations of the binding that cover all of it.
     known: tuple[KnownViolation, ...] = ()
     #: The case that the check ran on, and the calls that it had made by then.
-    put: Case | None = None
-    asked: tuple[Ask, ...] = ()
+    checked_case: Case | None = None
+    calls: tuple[LoggedCall, ...] = ()
 
     def counterexample(self) -> Counterexample:
         """The finding as it is reported, with the inputs of the call that shows it."""
         shown_by = self._shown_by()
-        call = self.case if shown_by is None else self.asked[shown_by]
+        call = self.case if shown_by is None else self.calls[shown_by]
         return Counterexample(
             inputs=dict(call.inputs) | {"g": self.case.g},
             settings=dict(call.settings),
@@ -71,24 +71,24 @@ class Finding:
             note=self.note,
             failure=self.failure,
             parts=dict(call.parts),
-            calls=self.asked,
+            calls=self.calls,
             shown_by=shown_by,
-            case=None if self.put is None else self.put.alone(),
+            case=None if self.checked_case is None else self.checked_case.alone(),
         )
 
     @property
-    def call(self) -> Ask | None:
+    def call(self) -> LoggedCall | None:
         """The call that shows the finding; None if no such call is known."""
         shown_by = self._shown_by()
-        return None if shown_by is None else self.asked[shown_by]
+        return None if shown_by is None else self.calls[shown_by]
 
     def _shown_by(self) -> int | None:
         """Index of the call that shows the finding: the last that raised, or the last on this case."""
-        places = range(len(self.asked) - 1, -1, -1)
+        places = range(len(self.calls) - 1, -1, -1)
         if self.failure == "raises":
-            places = [place for place in places if self.asked[place].raised is not None]
+            places = [place for place in places if self.calls[place].raised is not None]
         else:
-            places = [place for place in places if self.asked[place].inputs is self.case.inputs]
+            places = [place for place in places if self.calls[place].inputs is self.case.inputs]
         return next(iter(places), None)
 
 

@@ -16,10 +16,10 @@ from .findings import Elements, Finding
 from .verdicts import Deviation
 
 #: A valid call returns, and its gradients exist. Every other requirement presupposes these two.
-_OF_PLAIN_CALLS = ("CM-T1", "CM-T3")
+_ABOUT_PLAIN_CALLS = ("CM-T1", "CM-T3")
 
 
-def shown_as(failed: Exception) -> str:
+def failure_shown(failed: Exception) -> str:
     """The failure that an exception of a call shows, in the words of adapters/known.py."""
     if isinstance(failed, BadOutput):
         return "missing" if failed.kind == "gradient" else failed.kind
@@ -33,7 +33,7 @@ def _kind(got: float | None) -> str:
 
 
 @attrs.define
-class Known:
+class KnownViolations:
     """The known violations of one subject, and the number of findings in which each showed."""
 
     entries: Sequence[KnownViolation] = ()
@@ -43,7 +43,7 @@ class Known:
 
     def without_known(self, requirement: str, finding: Finding) -> Finding:
         """The finding without the errors that known violations cover; no violation if they cover all of it."""
-        entries = [one for one in self.entries if one.requirement == requirement and _within(one, finding)]
+        entries = [one for one in self.entries if one.requirement == requirement and _is_within_limits(one, finding)]
         if not (entries and finding.judged):
             return finding
         if not finding.violated:
@@ -53,15 +53,15 @@ class Known:
             return self._whole_without_known(entries, finding)
         return self._elements_without_known(entries, finding, finding.elements)
 
-    def fails(self, case: Case, output: str, failed: Exception) -> str:
+    def known_failure(self, case: Case, output: str, failed: Exception) -> str:
         """
         Why a plain call of a case is known to fail; empty if no known violation says so.
 
         Such a call cannot show anything about the other requirements either.
         """
         for one in self.entries:
-            within = one.requirement in _OF_PLAIN_CALLS and one.within(case.x.shape, case.settings, output, "")
-            if within and shown_as(failed) in one.failures and np.all(_asked(lambda o=one: _shows(o, case))):
+            within = one.requirement in _ABOUT_PLAIN_CALLS and one.within(case.x.shape, case.settings, output, "")
+            if within and failure_shown(failed) in one.failures and np.all(_answer_of(lambda o=one: _shows(o, case))):
                 return f"{one.reason} ({one.requirement})"
         return ""
 
@@ -75,7 +75,7 @@ class Known:
 
     def _test(self, entries: Sequence[KnownViolation], finding: Finding) -> None:
         for one in entries:
-            if one not in self.tested and not self.shown[one] and _asked(lambda o=one: _shows(o, finding.case)):
+            if one not in self.tested and not self.shown[one] and _answer_of(lambda o=one: _shows(o, finding.case)):
                 self.tested.add(one)
 
     def _whole_without_known(self, entries: Sequence[KnownViolation], finding: Finding) -> Finding:
@@ -111,7 +111,7 @@ class Known:
         return attrs.evolve(finding, violated=False, ratio=ratio, known=tuple(used))
 
 
-def _within(entry: KnownViolation, finding: Finding) -> bool:
+def _is_within_limits(entry: KnownViolation, finding: Finding) -> bool:
     case, surely = finding.case, finding.violated  # a finding that passes may name no output and no note
     return entry.within(case.x.shape, case.settings, finding.output, finding.note, surely=surely)
 
@@ -121,10 +121,10 @@ def _shows(entry: KnownViolation, case: Case) -> bool:
 
 
 def _covered(entry: KnownViolation, finding: Finding) -> Predicted:
-    return _asked(lambda: entry.covers(_failure(finding)))
+    return _answer_of(lambda: entry.covers(_failure(finding)))
 
 
-def _asked(question: Callable[[], Predicted]) -> Predicted:
+def _answer_of(question: Callable[[], Predicted]) -> Predicted:
     """The answer of an entry; False if its author's function raises or is lost with its worker."""
     try:
         return question()

@@ -21,10 +21,10 @@ from ...spec.conventions import CONVENTIONS
 from ...spec.errors import CALL_FAILED, BadOutput, CannotVary, TakesNoPart, TargetRaised, Unsupported
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
-from .asked import Ask, AskedSession
+from .call_log import LoggedCall, LoggingSession
 from .calls import checked_shapes
 from .findings import Comparison, Finding, compare
-from .known import Known
+from .known import KnownViolations
 from .library import Library
 from .translated import TranslatedSession, Translation
 from .truth import arithmetic_of, gradient_name
@@ -41,10 +41,10 @@ Bound = Callable[[bool], np.ndarray]
 LARGE = 1 << 16
 
 #: A case with fewer values than this is observed in one request together with others.
-_SMALL = 1 << 14
+_SMALL_CASE = 1 << 14
 
 #: Number of cases whose results are kept. Few are enough: the checks of one case run soon after one another.
-_KEPT = 64
+_REMEMBERED_CASES = 64
 
 
 @attrs.define(eq=False)
@@ -142,13 +142,13 @@ class Subject:
     #: Store that keeps truths for later runs; None keeps nothing.
     store: Store | None = None
     #: The binding's known violations for this dtype and device, and in how many findings each showed.
-    known: Known = attrs.field(init=False)
+    known_violations: KnownViolations = attrs.field(init=False)
     #: The last case that was run. If a call raises, this is the case of that call.
-    asked: Case | None = None
+    last_case: Case | None = None
     #: The calls that the current check has made.
-    log: list[Ask] = attrs.field(factory=list)
+    log: list[LoggedCall] = attrs.field(factory=list)
     _session: Session | None = None
-    _counted: AskedSession | None = None
+    _logging: LoggingSession | None = None
     #: Results of repeated calls by case, kept because two checks use them (checks/purity.py).
     repeated: dict[Case, Any] = attrs.field(factory=dict)
     #: Recordings at the seams of a layer by case, kept because several checks use them (checks/seams.py).
@@ -160,7 +160,9 @@ class Subject:
 
     def __attrs_post_init__(self) -> None:
         violations = self.binding.known_violations
-        self.known = Known(tuple(one for one in violations if one.applies(dtype=self.dtype, device=self.device)))
+        self.known_violations = KnownViolations(
+            tuple(one for one in violations if one.applies(dtype=self.dtype, device=self.device))
+        )
 
     @property
     def operator(self) -> str:
@@ -200,14 +202,14 @@ class Subject:
             translation = self._translation
             if translation:
                 session = cast(Session, TranslatedSession(session, translation))
-            self._counted = AskedSession(session, self.log)
-            self._session = cast(Session, self._counted)
+            self._logging = LoggingSession(session, self.log)
+            self._session = cast(Session, self._logging)
         return self._session
 
     @property
     def calls(self) -> int:
         """Number of calls made for this subject."""
-        return 0 if self._counted is None else self._counted.asked
+        return 0 if self._logging is None else self._logging.calls
 
     def prefetch(self, case: Case, calls: Iterable[Callable[[], object]]) -> None:
         """
@@ -218,9 +220,9 @@ class Subject:
         """
         if case.x.size >= LARGE:  # the trip to a worker then hardly matters, and results take memory
             return
-        asked = self.asked
+        last_case = self.last_case
         self.session.prefetch(calls)
-        self.asked = asked
+        self.last_case = last_case
 
     def prefetch_cases(self, cases: Iterable[tuple[Case, bool]]) -> None:
         """
@@ -229,13 +231,13 @@ class Subject:
         Each case comes with whether its gradients are needed. Once the target is lost on one of them, this does nothing
         more, because each loss takes a new worker.
         """
-        small = [(case, gradients) for case, gradients in cases if case.x.size < _SMALL]
+        small = [(case, gradients) for case, gradients in cases if case.x.size < _SMALL_CASE]
         if small and self._prefetches:
             self.target.begin()
-            asked = self.asked
+            last_case = self.last_case
             calls = (call for case, gradients in small for call in self.missing_calls(case, gradients=gradients))
             self._prefetches = self.session.prefetch(calls, keep=True)
-            self.asked = asked
+            self.last_case = last_case
 
     def missing_calls(
         self, case: Case, *, outputs: bool = True, gradients: bool = True
@@ -292,7 +294,7 @@ class Subject:
         return self.session.seams(inputs, case.settings, case.g)
 
     def _require_accepted(self, case: Case) -> None:
-        self.asked = case
+        self.last_case = case
         if reason := self.cannot_vary(case):
             raise CannotVary(reason)
         reason = self.binding.accepts(case.x.shape, case.settings)
@@ -324,14 +326,14 @@ class Subject:
 
     def observe(self, case: Case) -> Observation:
         """The results of the target on a case, remembered."""
-        self.asked = case
+        self.last_case = case
         key = id(case)
         if key in self._observed:
             self._observed.move_to_end(key)
             return self._observed[key]
         observation = Observation(self, case)
         self._observed[key] = observation
-        if len(self._observed) > _KEPT:
+        if len(self._observed) > _REMEMBERED_CASES:
             self._observed.popitem(last=False)
         return observation
 

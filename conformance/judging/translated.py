@@ -48,10 +48,10 @@ class Translation:
             found[_GAIN] = less = _less_one(gamma)
             x = found.get("x")
             dtype = gamma.dtype if x is None else x.dtype
-            if _held(less, dtype) and not _held(gamma, dtype):  # w of 1 + w is in x's dtype; see between
+            if _is_exact_in(less, dtype) and not _is_exact_in(gamma, dtype):  # w of 1 + w is in x's dtype; see between
                 found = {name: None if value is None else value.astype(dtype) for name, value in found.items()}
         if self.beside and found.get("x") is not None:
-            found["x"] = _beside(np.asarray(found["x"]))
+            found["x"] = _between_float32(np.asarray(found["x"]))
         return found
 
     def array(self, value: Any) -> Any:
@@ -74,7 +74,7 @@ class Translation:
         """Several results by name."""
         return {name: self.result(value, f"{what}{name}") for name, value in arrays.items()}
 
-    def given_back(self, arrays: Arrays) -> dict[str, Any]:
+    def original_inputs(self, arrays: Arrays) -> dict[str, Any]:
         """Inputs that were read again, translated back to those of the case."""
         found = self.results(arrays)
         gamma = found.get(_GAIN)
@@ -125,16 +125,16 @@ def between(gamma: np.ndarray) -> np.ndarray | None:
     """
     wide = (gamma * gamma.dtype.type(2.0**-6)).astype(np.float32) + np.float32(1)
     less, exact = _less(wide)
-    return wide if exact.all() and _held(less, gamma.dtype) and not _held(wide, gamma.dtype) else None
+    return wide if exact.all() and _is_exact_in(less, gamma.dtype) and not _is_exact_in(wide, gamma.dtype) else None
 
 
-def _held(values: np.ndarray, dtype: np.dtype) -> bool:
+def _is_exact_in(values: np.ndarray, dtype: np.dtype) -> bool:
     """Whether a dtype holds all of these values."""
     with np.errstate(all="ignore"):
         return bool(np.array_equal(values.astype(dtype).astype(values.dtype), values, equal_nan=True))
 
 
-def _beside(x: np.ndarray) -> np.ndarray:
+def _between_float32(x: np.ndarray) -> np.ndarray:
     """
     Float64 numbers that round to these float32 numbers without being equal.
 
@@ -234,7 +234,7 @@ class TranslatedEvaluation:
 
     def inputs(self) -> dict[str, Any]:
         """The inputs as they are now."""
-        return self._translation.given_back(self._evaluation.inputs())
+        return self._translation.original_inputs(self._evaluation.inputs())
 
     def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> TranslatedPulled:
         """The gradients of sum(y * g)."""
@@ -243,7 +243,7 @@ class TranslatedEvaluation:
 
 
 class TranslatedPulled:
-    """An adapters.evaluation.Pulled with translated arrays."""
+    """An adapters.evaluation.EvaluationGradients with translated arrays."""
 
     def __init__(self, pulled: Any, translation: Translation) -> None:
         self._pulled, self._translation = pulled, translation

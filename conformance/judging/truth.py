@@ -36,13 +36,13 @@ def owner_of(name: str) -> str:
 Directions = Mapping[str, Any]
 
 
-def in_order(directions: Directions) -> tuple[Any, Any, Any]:
+def directions_in_order(directions: Directions) -> tuple[Any, Any, Any]:
     """The directions of x, gamma and beta; None for an input that is absent."""
     return directions["x"], directions.get("gamma"), directions.get("beta")
 
 
 @attrs.define(eq=False)
-class OfCase(CachedMethods):
+class CaseUnderConventions(CachedMethods):
     """A case with the conventions that change its exact values."""
 
     case: Case
@@ -61,7 +61,7 @@ class OfCase(CachedMethods):
 
 
 @attrs.define(eq=False)
-class Truth(OfCase):
+class Truth(CaseUnderConventions):
     """Exact outputs, gradients and envelopes of one case, under the conventions that change values."""
 
     @property
@@ -163,36 +163,36 @@ class Truth(OfCase):
     def jvp(self, tangents: Directions) -> DD:
         """The exact tangent of y for tangents of x, gamma and beta."""
         with np.errstate(all="ignore"):
-            return (self._float64 if self._narrower else self._exact).jvp(*in_order(tangents))
+            return (self._float64 if self._narrower else self._exact).jvp(*directions_in_order(tangents))
 
     @cached_on_disk
     def jvp_bound(self, arithmetic: Arithmetic, tangents: Directions) -> np.ndarray:
         """The envelope of that tangent."""
-        return self.envelope(arithmetic).jvp(*in_order(tangents))
+        return self.envelope(arithmetic).jvp(*directions_in_order(tangents))
 
     @cached_on_disk
     def jvp_jvp(self, tangents: Directions, again: Directions) -> DD:
         """The exact derivative, in the direction ``again``, of the tangent of y for tangents of x and gamma."""
-        directions = *in_order(tangents)[:2], *in_order(again)[:2]
+        directions = *directions_in_order(tangents)[:2], *directions_in_order(again)[:2]
         with np.errstate(all="ignore"):
             return (self._float64 if self._narrower else self._exact).jvp_jvp(*directions)
 
     @cached_on_disk
     def jvp_jvp_bound(self, arithmetic: Arithmetic, tangents: Directions, again: Directions) -> np.ndarray:
         """The envelope of that derivative."""
-        return self.envelope(arithmetic).jvp_jvp(*in_order(tangents)[:2], *in_order(again)[:2])
+        return self.envelope(arithmetic).jvp_jvp(*directions_in_order(tangents)[:2], *directions_in_order(again)[:2])
 
     @cached_on_disk
     def vjp_vjp(self, g: np.ndarray, second: Directions) -> dict[str, DD | None]:
         """The exact second-order "x", "gamma" and "g"."""
         with np.errstate(all="ignore"):
-            found = (self._float64 if self._narrower else self._exact).vjp_vjp(g, *in_order(second))
+            found = (self._float64 if self._narrower else self._exact).vjp_vjp(g, *directions_in_order(second))
         return dict(zip(("x", "gamma", "g"), found, strict=True))
 
     @cached_on_disk
     def vjp_vjp_bounds(self, arithmetic: Arithmetic, g: np.ndarray, second: Directions) -> dict[str, np.ndarray]:
         """The envelopes of these second-order gradients."""
-        return self.envelope(arithmetic).vjp_vjp(g, *in_order(second))
+        return self.envelope(arithmetic).vjp_vjp(g, *directions_in_order(second))
 
     @cached_in_memory
     def envelope(self, arithmetic: Arithmetic) -> OperatorEnvelope:

@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from ...spec.parts import Parts
     from ..cases.case import Case
-    from .asked import Ask, Raised
+    from .call_log import LoggedCall, Raised
 
 
 class Verdict(str, enum.Enum):
@@ -65,13 +65,13 @@ class Counterexample:
     parts: Parts = attrs.field(factory=dict)
     #: All calls that the check made until the violation showed, in order, and the index of the call that shows it; None
     #: if no single call does.
-    calls: tuple[Ask, ...] = ()
+    calls: tuple[LoggedCall, ...] = ()
     shown_by: int | None = None
     #: The case that the check ran on; its calls are made from it. None if it is not known.
     case: Case | None = attrs.field(default=None, repr=False)
 
     @property
-    def call(self) -> Ask | None:
+    def call(self) -> LoggedCall | None:
         """The call that shows the violation; None if no single call does."""
         return None if self.shown_by is None else self.calls[self.shown_by]
 
@@ -173,7 +173,7 @@ class Result:
 
 
 @attrs.frozen
-class Taken:
+class CaseCount:
     """
     Number of cases that a binding was given in one dtype, and those that it declined.
 

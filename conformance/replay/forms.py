@@ -39,7 +39,7 @@ class Damage(Exception):
 
 
 @contextmanager
-def told(file: str | os.PathLike[str]) -> Iterator[None]:
+def naming(file: str | os.PathLike[str]) -> Iterator[None]:
     """Turn Damage, raised while the file's JSON is used, into a DamagedReport that names the file."""
     try:
         yield

@@ -18,8 +18,8 @@ from ...reference.formats import FORMATS
 from ...spec.errors import SourceLine
 from ...spec.operators import OPERATORS
 from ..diagnosis.cause import Cause
-from ..judging.asked import Ask, Raised
-from ..judging.verdicts import WHY, Counterexample, Deviation, Result, Taken, Verdict
+from ..judging.call_log import LoggedCall, Raised
+from ..judging.verdicts import WHY, CaseCount, Counterexample, Deviation, Result, Verdict
 from ..reproduce.reproducer import Reproducer
 from ..results.expectation import Expectation, UnexpectedPass
 from ..results.report import Report
@@ -36,11 +36,11 @@ from .forms import (
     hexadecimal,
     items,
     mapping,
+    naming,
     part_of,
     perhaps,
     real,
     text,
-    told,
     whole,
 )
 from .reading import case_of
@@ -59,7 +59,7 @@ def load_report(path: str | os.PathLike[str]) -> Report:
     one line, if the file cannot be read, is no report, is damaged, or was written by a newer version of normspec.
     """
     found = document(path)
-    with told(path):
+    with naming(path):
         return _report(found)
 
 
@@ -140,9 +140,9 @@ def _reproducer(value: Any, place: str) -> Reproducer:
     return built(Reproducer, value, place, dict.fromkeys(names, text))
 
 
-def _taken(value: Any, place: str) -> Taken:
+def _taken(value: Any, place: str) -> CaseCount:
     more = {"cases": whole, "declined": by_name(whole), "mode": text, "mode_reason": text}
-    return built(Taken, value, place, {**_PLACE, **more})
+    return built(CaseCount, value, place, {**_PLACE, **more})
 
 
 def _result(value: Any, place: str) -> Result:
@@ -202,14 +202,14 @@ def _counterexample(operator: str, found: Mapping[str, Any], place: str) -> Coun
     calls = items(found.get("calls"), f"{place}.calls")
     if above.shown_by is not None and not 0 <= above.shown_by < len(calls):
         raise Damage(f"{place}.shown_by is {above.shown_by}, and there are {len(calls)} calls")
-    asked: list[Ask] = []
+    logged: list[LoggedCall] = []
     for at, one in enumerate(calls):
-        asked.append(_ask(mapping(one, f"{place}.calls[{at}]"), f"{place}.calls[{at}]", above, asked))
+        logged.append(_logged_call(mapping(one, f"{place}.calls[{at}]"), f"{place}.calls[{at}]", above, logged))
     case = None if found.get("case") is None else case_of(operator, found, place)
-    return attrs.evolve(above, calls=tuple(asked), case=case)
+    return attrs.evolve(above, calls=tuple(logged), case=case)
 
 
-def _ask(found: Mapping[str, Any], place: str, above: Counterexample, earlier: list[Ask]) -> Ask:
+def _logged_call(found: Mapping[str, Any], place: str, above: Counterexample, earlier: list[LoggedCall]) -> LoggedCall:
     """One call. Its input comes from the call above or from an earlier one where the file says that it is the same."""
     does = text(found.get("does"), f"{place}.does")
     inputs, settings, parts = above.inputs, above.settings, above.parts
@@ -226,7 +226,7 @@ def _ask(found: Mapping[str, Any], place: str, above: Counterexample, earlier: l
     if "parts" in found:
         parts = by_name(part_of)(found["parts"], f"{place}.parts")
     laid = by_name(mapping)(found.get("layouts", {}), f"{place}.layouts")
-    return Ask(
+    return LoggedCall(
         does, inputs, settings, parts,
         g=_cotangent(found, does, above, place),
         layouts={name: text(one.get("layout"), f"{place}.layouts.{name}.layout") for name, one in laid.items()},

@@ -31,17 +31,17 @@ from .forms import (
     hexadecimal,
     items,
     mapping,
+    naming,
     part_of,
     perhaps,
     text,
-    told,
     whole,
 )
 from .writing import AS_ABOVE
 
 
 @attrs.frozen
-class Failed:
+class FailedCase:
     """A case on which a requirement was violated."""
 
     target: str
@@ -52,10 +52,10 @@ class Failed:
 
 
 @attrs.frozen
-class Kept:
+class KeptCases:
     """The failed cases that a report keeps."""
 
-    cases: tuple[Failed, ...]
+    cases: tuple[FailedCase, ...]
     #: The number of violations without a case.
     without: int
 
@@ -65,17 +65,17 @@ class Kept:
         return tuple(dict.fromkeys(one.case.operator for one in self.cases))
 
 
-def failed_cases(file: str) -> Kept:
+def failed_cases(file: str) -> KeptCases:
     """
     The failed cases that a report keeps, and the number of violations without one.
 
     Raises DamagedReport if the file cannot be read, is no report, or describes an impossible case.
     """
-    with told(file):
+    with naming(file):
         return _kept(document(file))
 
 
-def _kept(found: Mapping[str, Any]) -> Kept:
+def _kept(found: Mapping[str, Any]) -> KeptCases:
     cases, without = [], 0
     for number, result in enumerate(items(found.get("results"), "results")):
         place = f"results[{number}]"
@@ -87,13 +87,13 @@ def _kept(found: Mapping[str, Any]) -> Kept:
             without += 1
             continue
         cases.append(_failed(one, place))
-    return Kept(tuple(cases), without)
+    return KeptCases(tuple(cases), without)
 
 
-def _failed(result: Mapping[str, Any], place: str) -> Failed:
+def _failed(result: Mapping[str, Any], place: str) -> FailedCase:
     operator = among(result.get("op"), tuple(OPERATORS), f"{place}.op")
     known = tuple(check.requirement for check in checks_of(operator))
-    return Failed(
+    return FailedCase(
         text(result.get("target"), f"{place}.target"),
         text(result.get("binding"), f"{place}.binding"),
         among(result.get("requirement"), known, f"{place}.requirement"),

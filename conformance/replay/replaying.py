@@ -23,7 +23,7 @@ from ..judging.verdicts import Result, Verdict
 from ..requests.request import Request
 from ..results.report import Report
 from ..running.single_process import SingleProcess
-from .reading import Failed, failed_cases
+from .reading import FailedCase, failed_cases
 
 
 class NothingToReplay(NormspecError):
@@ -49,10 +49,10 @@ def replayed(request: Request, file: str, listener: Listener | None = None) -> R
 
 
 def judged_again(
-    run: Run, cases: Sequence[Failed], file: str = "", listener: Listener | None = None, *, without: int = 0
+    run: Run, cases: Sequence[FailedCase], file: str = "", listener: Listener | None = None, *, without: int = 0
 ) -> Report:
     """The report on these cases, by a run that has done nothing yet. Raises NothingToReplay."""
-    again = _Again(run.plan, listener, paces=run.paces)
+    again = _ReplayRun(run.plan, listener, paces=run.paces)
     report = again.judged(cases)
     if not report.results:
         operators = ", ".join(dict.fromkeys(one.case.operator for one in cases))
@@ -64,12 +64,12 @@ def judged_again(
 
 
 @attrs.define
-class _Again(Run):
+class _ReplayRun(Run):
     """A run on given cases."""
 
     count: int = 0
 
-    def judged(self, cases: Sequence[Failed]) -> Report:
+    def judged(self, cases: Sequence[FailedCase]) -> Report:
         """The report on these cases."""
         self.measure_paces()
         results: list[Result] = []
@@ -91,7 +91,7 @@ class _Again(Run):
         place = Order(whole.subjects, self.plan.dtypes).place
         return attrs.evolve(whole, results=tuple(sorted(folded(results), key=place)))
 
-    def _asked(self, cases: Sequence[Failed]) -> Iterator[tuple[Target, Binding, str, str, list[Case]]]:
+    def _asked(self, cases: Sequence[FailedCase]) -> Iterator[tuple[Target, Binding, str, str, list[Case]]]:
         """Yield what to judge: target, binding, dtype, requirement, and the cases."""
         found: dict[tuple[int, int, str, str], list[Case]] = {}
         targets = self.plan.targets
@@ -125,7 +125,7 @@ class _Again(Run):
             if fit is not None and not tally.check.when(fit):
                 fit, why_not = None, f"the case that is kept is none that {requirement} is judged on"
             if fit is None:
-                tally.decline(case.description, why_not)
+                tally.note_declined(case.description, why_not)
                 continue
             tally.run(subject, fit, case.description)
             self._note_loss(subject, lost=tally.lost)
@@ -137,7 +137,7 @@ class _Again(Run):
         return result
 
 
-def _bindings(target: Target, failed: Failed) -> list[int]:
+def _bindings(target: Target, failed: FailedCase) -> list[int]:
     """The places of the bindings that judge a case."""
     there = [place for place, one in enumerate(target.bindings) if one.operator == failed.case.operator]
     named = [place for place in there if target.bindings[place].name == failed.binding]

@@ -18,7 +18,7 @@ from ...spec.errors import LayoutNotApplicable
 from ...spec.parts import Part
 from ..cases.case import Case
 from ..cases.description import Description
-from ..judging.asked import Ask, Raised
+from ..judging.call_log import LoggedCall, Raised
 from ..judging.verdicts import Counterexample
 from ..reporting.numbers import hex_float
 
@@ -114,56 +114,56 @@ def _raised(raised: Raised | None) -> dict[str, Any] | None:
 
 def _call(found: Counterexample, place: int) -> dict[str, Any]:
     """One call: what it does, and the parts of its input that differ from the call above or an earlier call."""
-    asked = found.calls[place]
-    written: dict[str, Any] = {"does": asked.does}
-    if asked.of is not None:
-        written["of_call"] = asked.of
+    call = found.calls[place]
+    written: dict[str, Any] = {"does": call.does}
+    if call.of is not None:
+        written["of_call"] = call.of
     else:
-        earlier = next((n for n in range(place) if _handed_alike(found.calls[n], asked)), None)
+        earlier = next((n for n in range(place) if _has_same_arguments(found.calls[n], call)), None)
         if earlier is not None:
             written["inputs_of_call"] = earlier
         elif place != found.shown_by:
-            written |= _differences(asked, found)
-    if asked.g is not None and not _same(asked.g, found.inputs.get("g")):
-        written["g"] = _array(asked.g)
-    elif asked.g is not None and "vjp" not in asked.does:  # a call whose gradients are taken too
+            written |= _differences(call, found)
+    if call.g is not None and not _same(call.g, found.inputs.get("g")):
+        written["g"] = _array(call.g)
+    elif call.g is not None and "vjp" not in call.does:  # a call whose gradients are taken too
         written["g"] = AS_ABOVE
     for name in ("tangents", "tangents_again", "cotangents"):
-        arrays = getattr(asked, name)
+        arrays = getattr(call, name)
         if any(array is not None for array in arrays.values()):
             written[name] = {one: _array(array) for one, array in arrays.items()}
     laid = {
-        name: memory(array, asked.layouts[name])
-        for name, array in {**asked.inputs, "g": asked.g}.items()
-        if array is not None and name in asked.layouts
+        name: memory(array, call.layouts[name])
+        for name, array in {**call.inputs, "g": call.g}.items()
+        if array is not None and name in call.layouts
     }
     if laid:
         written["layouts"] = laid
-    if asked.mode != "training":
-        written["mode"] = asked.mode
-    if asked.times != 1:
-        written["times"] = asked.times
-    if asked.wrt is not None:
-        written["wrt"] = list(asked.wrt)
-    if asked.raised is not None:
-        written["raised"] = _raised(asked.raised)
+    if call.mode != "training":
+        written["mode"] = call.mode
+    if call.times != 1:
+        written["times"] = call.times
+    if call.wrt is not None:
+        written["wrt"] = list(call.wrt)
+    if call.raised is not None:
+        written["raised"] = _raised(call.raised)
     return written
 
 
-def _differences(asked: Ask, found: Counterexample) -> dict[str, Any]:
-    inputs = {name: _array(array) for name, array in asked.inputs.items() if not _same(array, found.inputs.get(name))}
-    settings = {name: value for name, value in asked.settings.items() if found.settings.get(name) != value}
+def _differences(call: LoggedCall, found: Counterexample) -> dict[str, Any]:
+    inputs = {name: _array(array) for name, array in call.inputs.items() if not _same(array, found.inputs.get(name))}
+    settings = {name: value for name, value in call.settings.items() if found.settings.get(name) != value}
     written: dict[str, Any] = {}
     if inputs:
         written["inputs"] = inputs
     if settings:
         written["settings"] = _settings(settings)
-    if asked.parts != found.parts:
-        written["parts"] = {role: _part(part) for role, part in asked.parts.items()}
+    if call.parts != found.parts:
+        written["parts"] = {role: _part(part) for role, part in call.parts.items()}
     return written
 
 
-def _handed_alike(one: Ask, other: Ask) -> bool:
+def _has_same_arguments(one: LoggedCall, other: LoggedCall) -> bool:
     return (
         one.of is None
         and one.settings == other.settings

@@ -6,7 +6,7 @@ from itertools import groupby
 
 import numpy as np
 
-from ..judging.asked import Ask
+from ..judging.call_log import LoggedCall
 from ..judging.verdicts import Counterexample
 from ..replay.writing import memory, same_values
 from .numbers import array_text, decimal, hex_float, ratio_text, setting_text
@@ -90,7 +90,7 @@ def _is_plain(case: Counterexample) -> bool:
     )
 
 
-def _in_words(call: Ask, case: Counterexample) -> str:
+def _in_words(call: LoggedCall, case: Counterexample) -> str:
     words = call.does + _so_often(call.times)
     if call.layouts:
         words += " with " + " and ".join(f"{name} {layout}" for name, layout in call.layouts.items())

@@ -8,7 +8,7 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from ..engine.folding import telling
+from ..engine.folding import priority
 from ..judging.verdicts import Counterexample, Result
 from .counterexample_rows import input_rows, provocation_rows, raised_at, wrong_rows
 from .layout import print_prose
@@ -77,7 +77,7 @@ def findings(results: Sequence[Result], beside: Sequence[Result] = ()) -> tuple[
     under = {key: first for key, first in leading.items() if first in grouped}  # one that is not told leads no other
     runs = list(dict.fromkeys(key[:2] for key in grouped))
     order = {identifier: i for i, identifier in enumerate(page_order(key[2] for key in grouped))}
-    keys = sorted(grouped, key=lambda key: (runs.index(key[:2]), telling(key[2]), order[key[2]]))
+    keys = sorted(grouped, key=lambda key: (runs.index(key[:2]), priority(key[2]), order[key[2]]))
     own = {(one.target, one.op, one.requirement) for one in results}
     return tuple(
         Finding(key[2], tuple(grouped[key]), tuple(other[2] for other in keys if under.get(other) == key))

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from ..faults.registry import ALL_DTYPES
-from ..selftest.matrix import FaultRow, Matrix, Named, Seen, SoundRow
+from ..selftest.matrix import DiagnosisInDtype, FaultRow, KillInDtype, Matrix, SoundRow
 
 #: The diagnosis of a mistake that is told apart from all others.
 _OWN = "its own name"
@@ -74,7 +74,7 @@ def _summary(matrix: Matrix) -> Iterator[str]:
         yield ""
 
 
-def _diagnoses(named: Sequence[tuple[FaultRow, Named]]) -> dict[str, str]:
+def _diagnoses(named: Sequence[tuple[FaultRow, DiagnosisInDtype]]) -> dict[str, str]:
     """The figures of one dtype, by what they count."""
     by = Counter(_diagnosis(row, one)[0] for row, one in named)
     standing = sum(len(one.standing) for _, one in named) / len(named)
@@ -109,7 +109,7 @@ def _faults(rows: Sequence[FaultRow]) -> Iterator[str]:
     yield ""
 
 
-def _cell(seen: Seen | None, reasons: dict[str, str]) -> str:
+def _cell(seen: KillInDtype | None, reasons: dict[str, str]) -> str:
     if seen is None:
         return ""
     if seen.unseen:
@@ -130,7 +130,7 @@ def _letter(place: int) -> str:
     return (_letter(rest - 1) if rest else "") + chr(ord("a") + last)
 
 
-def _diagnosis(row: FaultRow, named: Named) -> tuple[str, str]:
+def _diagnosis(row: FaultRow, named: DiagnosisInDtype) -> tuple[str, str]:
     """How a mistake is diagnosed, and the other names in the diagnosis."""
     if named.own(row.fault):
         return _OWN, ""

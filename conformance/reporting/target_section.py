@@ -8,7 +8,7 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from ..judging.verdicts import Deviation, Result, Taken, Verdict
+from ..judging.verdicts import CaseCount, Deviation, Result, Verdict
 from ..results.outcome import Outcome
 from .causes import independent_violations, print_causes, scripts_without_cause, unexplained_consequences
 from .conclusion import target_conclusion
@@ -117,7 +117,7 @@ def _print_unseen(report: Outcome, console: Console, symbols: Symbols) -> None:
 
 def _print_declined(report: Outcome, console: Console, symbols: Symbols) -> None:
     """Print why calls were declined and for how many cases; if other cases were judged, for which requirements."""
-    calls: dict[str, list[Taken]] = {}
+    calls: dict[str, list[CaseCount]] = {}
     for one in report.taken:
         for reason in one.declined:
             calls.setdefault(reason, []).append(one)

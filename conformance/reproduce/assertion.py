@@ -10,12 +10,12 @@ import numpy as np
 
 from ...reference.formats import FORMATS
 from ...spec.layout import Layout
-from ..judging.asked import Ask
+from ..judging.call_log import LoggedCall
 from ..judging.findings import Comparison, Elements
 from ..judging.truth import owner_of
 from ..judging.verdicts import Counterexample
 from ..reporting.numbers import decimal
-from .probe import Happened, Seen
+from .probe import StepOutcome, VariableContent
 from .spelling import CannotWrite, literal
 from .steps import Step
 from .truths import Judge
@@ -44,10 +44,10 @@ class Assertion:
 
 
 def assertion(
-    found: Counterexample, steps: Sequence[Step], happened: Sequence[Sequence[Happened]], judge: Judge
+    found: Counterexample, steps: Sequence[Step], happened: Sequence[Sequence[StepOutcome]], judge: Judge
 ) -> Assertion:
     """An assertion that fails on what happened. Raises CannotWrite if a script can show no failure."""
-    looked = _Looked(found, steps, happened, judge)
+    looked = _Assertions(found, steps, happened, judge)
     for look in (
         *(looked.raising, looked.accepted, looked.form, looked.lost_nan, looked.changed, looked.value),
         *(looked.derived, looked.given, looked.contained, looked.repeated, looked.related, looked.missing),
@@ -59,17 +59,17 @@ def assertion(
 
 
 @attrs.frozen
-class _Looked:
+class _Assertions:
     found: Counterexample
     steps: Sequence[Step]
-    happened: Sequence[Sequence[Happened]]
+    happened: Sequence[Sequence[StepOutcome]]
     judge: Judge
 
     @property
     def last(self) -> int:
         return len(self.steps) - 1
 
-    def _all(self, place: int, name: str) -> list[Seen]:
+    def _all(self, place: int, name: str) -> list[VariableContent]:
         """The values of a variable, one for each time the step ran."""
         return [one.seen[name] for one in self.happened[place] if name in one.seen]
 
@@ -85,7 +85,7 @@ class _Looked:
             raise CannotWrite(f"its call raises {kinds[0]} in a script")
         step = self.steps[self.last]
         name = "dx" if self.found.output == "gradient" and "dx" in step.results else next(iter(step.results))
-        shape = step.ask.inputs["x" if name in ("y", "dx") else owner_of(name)]
+        shape = step.call.inputs["x" if name in ("y", "dx") else owner_of(name)]
         lines = () if shape is None else (f"assert tuple({step.results[name]}.shape) == {literal(tuple(shape.shape))}",)
         return Assertion(self.last, lines, f"the call raises {kinds[0]}, and must return")
 
@@ -101,7 +101,7 @@ class _Looked:
             return None
         step = self.steps[self.last]
         for name, variable in step.results.items():
-            owner = step.ask.inputs.get(owner_of(name))
+            owner = step.call.inputs.get(owner_of(name))
             for seen in self._all(self.last, name):
                 if owner is None:
                     continue
@@ -126,7 +126,7 @@ class _Looked:
             return None
         step = self.steps[self.last]
         name, variable = self.found.output, step.results.get(self.found.output, "")
-        handed = [one for one in (*step.ask.inputs.values(), step.ask.g) if one is not None]
+        handed = [one for one in (*step.call.inputs.values(), step.call.g) if one is not None]
         nan = any(np.isnan(one.astype(np.float64)).any() for one in handed)  # an infinity may stay one
         must, test = ("be NaN", "np.isnan(got)") if nan else ("not be finite", "not np.isfinite(got)")
         for seen in self._all(self.last, name) if variable else ():
@@ -159,7 +159,7 @@ class _Looked:
 
     def _changed_inputs(self, place: int, step: Step) -> Assertion | None:
         assert step.again is not None
-        given = {**step.ask.inputs, "g": step.ask.g}
+        given = {**step.call.inputs, "g": step.call.g}
         if self.judge.subject.conventions.get("gain") == "one-plus-gamma":
             given.pop("gamma", None)  # the target gets gamma - 1
         for name, variable in step.inputs.items():
@@ -212,7 +212,7 @@ class _Looked:
         step = self.steps[place]
         for one in self.happened[place]:
             seen = {name: one.seen[name] for name in step.results if name in one.seen}
-            yield from self.judge.violations(step.ask, seen)
+            yield from self.judge.violations(step.call, seen)
 
     def _shown(self, place: int, name: str, worst: Comparison) -> tuple[tuple[int, ...], float, float, float]:
         """The element of the counterexample, if it is wrong by itself; otherwise the one that is farthest off."""
@@ -266,7 +266,7 @@ class _Looked:
             got = float(seen.values[found.index])
             if got == found.expected or (math.isnan(got) and math.isnan(found.expected)):
                 continue
-            exact = self.judge.exact(step.ask, found.output, found.index)
+            exact = self.judge.exact(step.call, found.output, found.index)
             known = exact == found.expected
             if known and found.envelope is not None and not abs(got - found.expected) <= found.envelope:
                 return self._value(self.last, variable, found.index, found.expected, got, found.envelope)
@@ -279,10 +279,10 @@ class _Looked:
         found, step = self.found, self.steps[self.last]
         if found.case is None or found.output not in step.results or found.expected is None:
             return None
-        handed = [one for one in step.ask.inputs.values() if one is not None]
+        handed = [one for one in step.call.inputs.values() if one is not None]
         if all(np.isfinite(one.astype(np.float64)).all() for one in handed):
             return None
-        clean = Ask("vjp", found.case.inputs, found.case.settings, found.case.parts, found.case.g)
+        clean = LoggedCall("vjp", found.case.inputs, found.case.settings, found.case.parts, found.case.g)
         for seen in self._all(self.last, found.output):
             compared = self.judge.compared(clean, found.output, seen)
             if compared is None or compared.elements is None or len(found.index) != compared.elements.ratio.ndim:
@@ -296,7 +296,7 @@ class _Looked:
         """A gradient that is missing at least once."""
         for place, step in enumerate(self.steps):
             for name, variable in step.results.items():
-                owner = step.ask.inputs.get(owner_of(name))
+                owner = step.call.inputs.get(owner_of(name))
                 if owner is not None and any(seen.missing for seen in self._all(place, name)):
                     return Assertion(place, (f"assert {variable} is not None",), f"{name} is missing")
         return None
@@ -310,7 +310,7 @@ class _Looked:
         for place, step in enumerate(self.steps):
             if step.again is not None:
                 continue
-            if step.ask.times > 1:
+            if step.call.times > 1:
                 yield place, place
             for earlier in range(place):
                 other = self.steps[earlier]
@@ -383,7 +383,7 @@ class _Looked:
 
     def _counterparts(self, place: int, other: int, index: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         """The matching element of another call's x: the one in the same group of values, wherever that group is."""
-        mine, theirs = self.steps[place].ask, self.steps[other].ask
+        mine, theirs = self.steps[place].call, self.steps[other].call
         x, there = mine.inputs["x"], theirs.inputs["x"]
         assert x is not None and there is not None
         if x.shape == there.shape and np.count_nonzero(x) and _multiple(x, there):
@@ -421,7 +421,7 @@ def _alike(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _asks_the_same(one: Step, other: Step) -> bool:
-    a, b = one.ask, other.ask
+    a, b = one.call, other.call
     same = a.does == b.does and a.settings == b.settings and a.parts == b.parts and a.layouts == b.layouts
     if not same or a.inputs.keys() != b.inputs.keys() or a.mode != b.mode:
         return False

@@ -55,7 +55,7 @@ def _read(room: str) -> Language:
         if isinstance(node, ast.Import):
             imports.append(ast.unparse(node))
         elif isinstance(node, ast.FunctionDef):
-            functions[node.name] = ast.unparse(_Bare().visit(node))
+            functions[node.name] = ast.unparse(_WithoutAnnotations().visit(node))
     return Language(tuple(imports), functions)
 
 
@@ -63,7 +63,7 @@ def _assigned(node: ast.AnnAssign) -> ast.AST:
     return node if node.value is None else ast.Assign([node.target], node.value)
 
 
-class _Bare(ast.NodeTransformer):
+class _WithoutAnnotations(ast.NodeTransformer):
     """Removes annotations."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:

@@ -25,7 +25,7 @@ Runner = Callable[[str], "str | None"]
 
 
 @attrs.frozen(eq=False)
-class Seen:
+class VariableContent:
     """The content of a variable after a step."""
 
     #: One of DTYPES; empty if it was no tensor of one of these.
@@ -47,16 +47,16 @@ class Seen:
 
 
 @attrs.frozen(eq=False)
-class Happened:
+class StepOutcome:
     """The outcome of running one step once."""
 
-    seen: Mapping[str, Seen] = attrs.field(factory=dict)
+    seen: Mapping[str, VariableContent] = attrs.field(factory=dict)
     #: The class of the exception that it raised; empty if it raised none.
     raised: str = ""
 
 
 #: The first lines of a probe, which record the results of every step.
-_NOTING = """
+_RECORDING_CODE = """
 import json as _json
 _notes = []
 def _one(value):
@@ -77,7 +77,7 @@ def probe(head: Sequence[str], bodies: Sequence[tuple[Sequence[str], Mapping[str
 
     ``bodies``: for each step its lines, the variables to read by name, and how often it runs.
     """
-    lines = [*head, *_NOTING.splitlines()]
+    lines = [*head, *_RECORDING_CODE.splitlines()]
     for place, (body, read, times) in enumerate(bodies):
         noted = ", ".join(f"{name!r}: {variable}" for name, variable in read.items())
         inner = [*body, f"_note({place}, **{{{noted}}})"]
@@ -92,7 +92,7 @@ def indented(lines: Sequence[str], depth: int = 1) -> list[str]:
     return ["    " * depth + one for line in lines for one in line.split("\n")]
 
 
-def seen(text: Callable[[str], str], count: int, run: Runner) -> list[list[Happened]]:
+def seen(text: Callable[[str], str], count: int, run: Runner) -> list[list[StepOutcome]]:
     """
     The outcomes of ``count`` steps, one for each time that a step ran.
 
@@ -103,20 +103,20 @@ def seen(text: Callable[[str], str], count: int, run: Runner) -> list[list[Happe
         said = run(text(str(file)))
         try:
             notes = json.loads(file.read_text(encoding="utf-8"))
-            found: list[list[Happened]] = [[] for _ in range(count)]
+            found: list[list[StepOutcome]] = [[] for _ in range(count)]
             for place, raised, read in notes:
-                found[place].append(Happened({name: _seen(one) for name, one in read.items()}, str(raised)))
+                found[place].append(StepOutcome({name: _seen(one) for name, one in read.items()}, str(raised)))
         except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise CannotWrite(f"its calls could not be made by a script: {said or error}") from error
     return found
 
 
-def _seen(one: Mapping[str, Any]) -> Seen:
+def _seen(one: Mapping[str, Any]) -> VariableContent:
     if "values" not in one:
-        return Seen(kind=str(one["kind"]))
+        return VariableContent(kind=str(one["kind"]))
     named = re.search("bfloat16|float16|float32|float64", str(one["dtype"]))
     values = np.array([float.fromhex(value) for value in one["values"]], np.float64).reshape(one["shape"])
-    return Seen(named.group() if named else "", values, str(one["kind"]))
+    return VariableContent(named.group() if named else "", values, str(one["kind"]))
 
 
 def in_a_process(python: str, environment: Mapping[str, str] | None = None) -> Runner:

@@ -12,7 +12,7 @@ from ...spec.operators import OPERATORS
 from ..judging.verdicts import Result
 from .assertion import Assertion, assertion
 from .language import Language, language_of
-from .probe import Happened, Runner, indented, probe, seen
+from .probe import Runner, StepOutcome, indented, probe, seen
 from .source import Source
 from .spelling import CannotWrite, Spelling
 from .steps import Step, sequences, steps
@@ -47,7 +47,7 @@ def script(
         spelling = Spelling(result.op, OPERATORS[result.op], language, conventions, result.device, written_out)
         try:
             made = steps(calls, spelling)
-            text = _Text(source, spelling, made)
+            text = _ScriptText(source, spelling, made)
             happened = seen(text.probe, len(made), run)
             return text.whole(assertion(found, made, happened, judge), head, happened)
         except CannotWrite as why:
@@ -66,19 +66,19 @@ def _ways(source: Source, language: Language) -> list[frozenset[str]]:
 
 
 @attrs.frozen
-class _Text:
+class _ScriptText:
     source: Source
     spelling: Spelling
     steps: Sequence[Step]
 
     def probe(self, file: str) -> str:
         """The probe of all steps."""
-        bodies = [(step.lines, step.read, step.ask.times if step.again is None else 1) for step in self.steps]
+        bodies = [(step.lines, step.read, step.call.times if step.again is None else 1) for step in self.steps]
         return probe(
             self._head(bodies=[line for step in self.steps for line in step.lines], more=("numbers",)), bodies, file
         )
 
-    def whole(self, end: Assertion, head: Sequence[str], happened: Sequence[Sequence[Happened]]) -> str:
+    def whole(self, end: Assertion, head: Sequence[str], happened: Sequence[Sequence[StepOutcome]]) -> str:
         """The script, without the calls that raise, unless raising is what it shows."""
         body = list(end.first)
         for place, step in enumerate(self.steps[: end.last + 1]):
@@ -90,7 +90,7 @@ class _Text:
             lines += end.after.get(place, ())
             if place == end.last:
                 lines = _raising(lines) if end.raises else [*lines, *end.lines]
-            times = step.ask.times if step.again is None else 1
+            times = step.call.times if step.again is None else 1
             body += [f"for _ in range({times}):", *indented(lines)] if times > 1 else lines
         comments = [f"# {_comment(line)}" for line in (*head, f"{end.words}.")]
         return "\n".join([*comments, *self._head(bodies=body), "", *body, ""])

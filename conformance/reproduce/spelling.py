@@ -10,7 +10,7 @@ import numpy as np
 
 from ...spec.operators import Operator
 from ...spec.parts import Part, Parts
-from ..judging.asked import Ask
+from ..judging.call_log import LoggedCall
 from ..judging.translated import Translation
 from ..replay.writing import memory
 from ..reporting.numbers import hex_float
@@ -72,20 +72,20 @@ class Spelling:
         laid = memory(array, layout)
         return f"strided({given}, {literal(tuple(laid['strides']))}, {laid['offset']}{place})"
 
-    def inputs(self, ask: Ask) -> dict[str, np.ndarray | None]:
+    def inputs(self, call: LoggedCall) -> dict[str, np.ndarray | None]:
         """The inputs in the form that the target takes."""
         if self.conventions.get("float64") == "float32" and any(
-            one is not None and one.dtype == np.float64 for one in ask.inputs.values()
+            one is not None and one.dtype == np.float64 for one in call.inputs.values()
         ):
             raise CannotWrite("it takes float64 for float32")
         gain = self.operator.has_gain and self.conventions.get("gain") == "one-plus-gamma"
-        return Translation(gain=gain).inputs(ask.inputs)
+        return Translation(gain=gain).inputs(call.inputs)
 
-    def call(self, ask: Ask, variables: Mapping[str, str], function: str = "", *more: str) -> str:
+    def call(self, call: LoggedCall, variables: Mapping[str, str], function: str = "", *more: str) -> str:
         """A call of the target, or of one of its derivatives with ``more`` tensors after the others."""
-        roles = {role: self._role(ask.parts, role, variables) for role in self.operator.roles}
+        roles = {role: self._role(call.parts, role, variables) for role in self.operator.roles}
         positional = [roles.get(name) or variables.get(name, "None") for name in self.operator.arguments]
-        settings = dict(ask.settings)
+        settings = dict(call.settings)
         if "momentum" in settings and self.conventions.get("momentum") == "old":
             settings["momentum"] = 1.0 - settings["momentum"]
         keywords = [f"{name}={literal(value)}" for name, value in settings.items()]

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from ...adapters.binding import differentiable
-from ..judging.asked import Ask
+from ..judging.call_log import LoggedCall
 from ..judging.truth import gradient_name
 from ..judging.verdicts import Counterexample
 from .spelling import CannotWrite, Spelling, identifier
@@ -34,7 +34,7 @@ _AGAIN = {
 class Step:
     """One thing that the script asks of the target."""
 
-    ask: Ask
+    call: LoggedCall
     lines: tuple[str, ...]
     #: The variable of each result, and of each input, by name; "g" is the cotangent.
     results: Mapping[str, str]
@@ -48,7 +48,7 @@ class Step:
         return {**self.results, **{f"{name} now": variable for name, variable in self.inputs.items()}}
 
 
-def sequences(found: Counterexample) -> Iterator[tuple[Ask, ...]]:
+def sequences(found: Counterexample) -> Iterator[tuple[LoggedCall, ...]]:
     """
     The calls that may show a violation, the shortest sequence first.
 
@@ -66,19 +66,19 @@ def sequences(found: Counterexample) -> Iterator[tuple[Ask, ...]]:
     yield (*plain, *(one if one.of is None else attrs.evolve(one, of=one.of + len(plain)) for one in calls))
 
 
-def _plain(found: Counterexample) -> tuple[Ask, ...]:
+def _plain(found: Counterexample) -> tuple[LoggedCall, ...]:
     """The plain call of the case, and its gradients if these are wrong."""
     case = found.case
     inputs = {name: value for name, value in found.inputs.items() if name != "g"} if case is None else case.inputs
     settings, parts = (found.settings, found.parts) if case is None else (case.settings, case.parts)
     g = found.inputs["g"] if case is None else case.g
-    call = Ask("call", inputs, settings, parts)
+    call = LoggedCall("call", inputs, settings, parts)
     if found.output == "gradient" or found.output.removeprefix("d") in inputs:
         return (call, attrs.evolve(call, does="vjp", g=g))
     return (call,)
 
 
-def steps(calls: Sequence[Ask], spelling: Spelling) -> list[Step]:
+def steps(calls: Sequence[LoggedCall], spelling: Spelling) -> list[Step]:
     """A step for each call. Raises CannotWrite."""
     made: list[Step] = []
     writer = _Writer(calls, spelling)
@@ -88,29 +88,29 @@ def steps(calls: Sequence[Ask], spelling: Spelling) -> list[Step]:
 
 
 class _Writer:
-    def __init__(self, calls: Sequence[Ask], spelling: Spelling) -> None:
+    def __init__(self, calls: Sequence[LoggedCall], spelling: Spelling) -> None:
         self.calls, self.spelling = calls, spelling
         #: How often each name was taken for a variable.
         self.taken: dict[str, int] = {}
 
     def step(self, place: int, before: Sequence[Step]) -> Step:
         """The step of one call, given those before it."""
-        ask = self.calls[place]
-        if ask.does in _AGAIN:
-            return self._again(ask, before)
-        if ask.does == "call":
-            return self._call(ask, pulled=any(one.of == place and one.does == "vjp" for one in self.calls))
-        if ask.does.startswith("call with"):
-            return self._overwritten(ask, before[-1])
-        if ask.does == "vjp":
-            return self._vjp(ask) if ask.of is None else self._pulled(ask, before[ask.of])
-        if ask.does == "jvp":
-            return self._jvp(ask)
-        if ask.does == "vjp of the vjp":
-            return self._second_order(ask)
-        if ask.does in _NESTED:
-            return self._nested(ask)
-        raise CannotWrite(ask.does)
+        call = self.calls[place]
+        if call.does in _AGAIN:
+            return self._again(call, before)
+        if call.does == "call":
+            return self._call(call, pulled=any(one.of == place and one.does == "vjp" for one in self.calls))
+        if call.does.startswith("call with"):
+            return self._overwritten(call, before[-1])
+        if call.does == "vjp":
+            return self._vjp(call) if call.of is None else self._pulled(call, before[call.of])
+        if call.does == "jvp":
+            return self._jvp(call)
+        if call.does == "vjp of the vjp":
+            return self._second_order(call)
+        if call.does in _NESTED:
+            return self._nested(call)
+        raise CannotWrite(call.does)
 
     # Variables ------------------------------------------------------------------------------------------------
 
@@ -128,16 +128,16 @@ class _Writer:
                 lines.append(f"{variables[name]} = {self.spelling.array(array, layouts.get(name, ''))}")
         return lines, variables
 
-    def _inputs(self, ask: Ask) -> tuple[list[str], dict[str, str]]:
-        return self._tensors(self.spelling.inputs(ask), ask.layouts)
+    def _inputs(self, call: LoggedCall) -> tuple[list[str], dict[str, str]]:
+        return self._tensors(self.spelling.inputs(call), call.layouts)
 
     def _outputs(self) -> dict[str, str]:
         return {name: self._variable(name) for name in self.spelling.operator.outputs}
 
-    def _wrt(self, ask: Ask) -> list[str]:
+    def _wrt(self, call: LoggedCall) -> list[str]:
         """The inputs whose gradients are wanted."""
-        names = differentiable(self.spelling.operator.name, ask.inputs)
-        return [name for name in names if ask.wrt is None or name in ask.wrt]
+        names = differentiable(self.spelling.operator.name, call.inputs)
+        return [name for name in names if call.wrt is None or name in call.wrt]
 
     @property
     def _own(self) -> bool:
@@ -145,125 +145,128 @@ class _Writer:
 
     # Calls ----------------------------------------------------------------------------------------------------
 
-    def _call(self, ask: Ask, *, pulled: bool) -> Step:
-        lines, inputs = self._inputs(ask)
+    def _call(self, call: LoggedCall, *, pulled: bool) -> Step:
+        lines, inputs = self._inputs(call)
         if pulled and not self._own:
-            made, results = self._differentiated(ask, inputs)
-            return Step(ask, (*lines, *made), results, inputs)
-        results, call = self._outputs(), self.spelling.call(ask, inputs)
-        if ask.mode == "inference" and self.spelling.has("untracked"):
-            call = f"untracked(lambda: {call})"
-        return Step(ask, (*lines, f"{', '.join(results.values())} = {call}"), results, inputs)
+            made, results = self._differentiated(call, inputs)
+            return Step(call, (*lines, *made), results, inputs)
+        results, expression = self._outputs(), self.spelling.call(call, inputs)
+        if call.mode == "inference" and self.spelling.has("untracked"):
+            expression = f"untracked(lambda: {expression})"
+        return Step(call, (*lines, f"{', '.join(results.values())} = {expression}"), results, inputs)
 
-    def _differentiated(self, ask: Ask, inputs: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    def _differentiated(self, call: LoggedCall, inputs: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
         """Lines for y and the function that takes its gradients, by the framework."""
         if not self.spelling.has("differentiated"):
             raise CannotWrite("it has no gradients that a script could take")
-        names = self._wrt(ask)
-        call, y, pull = self._variable("call"), self._variable("y"), self._variable("pull")
+        names = self._wrt(call)
+        function, y, pull = self._variable("call"), self._variable("y"), self._variable("pull")
         tensors = ", ".join(inputs[name] for name in names)
-        lines = [self._function(ask, inputs, call, names), f"{y}, {pull} = differentiated({call}, [{tensors}])"]
+        lines = [
+            self._function(call, inputs, function, names),
+            f"{y}, {pull} = differentiated({function}, [{tensors}])",
+        ]
         return lines, {"y": y, "pull": pull}
 
-    def _function(self, ask: Ask, inputs: Mapping[str, str], name: str, moving: Sequence[str]) -> str:
+    def _function(self, call: LoggedCall, inputs: Mapping[str, str], name: str, moving: Sequence[str]) -> str:
         """y as a function of some of the inputs."""
         parameters = {one: identifier(one) for one in moving}
-        call = self.spelling.call(ask, {**inputs, **parameters})
+        expression = self.spelling.call(call, {**inputs, **parameters})
         one = "[0]" if len(self.spelling.operator.outputs) > 1 else ""
-        return f"def {name}({', '.join(parameters.values())}):\n    return {call}{one}"
+        return f"def {name}({', '.join(parameters.values())}):\n    return {expression}{one}"
 
     def _gradients(self, names: Sequence[str]) -> dict[str, str]:
         return {gradient_name(name): self._variable(gradient_name(name)) for name in names}
 
-    def _vjp(self, ask: Ask) -> Step:
-        lines, inputs = self._inputs(ask)
-        given, handed = self._tensors({"g": ask.g}, ask.layouts)
+    def _vjp(self, call: LoggedCall) -> Step:
+        lines, inputs = self._inputs(call)
+        given, handed = self._tensors({"g": call.g}, call.layouts)
         if self._own:
             results = self._outputs()
-            lines.append(f"{', '.join(results.values())} = {self.spelling.call(ask, inputs)}")
-            more, gradients = self._by_hand(ask, inputs, handed["g"])
-            return Step(ask, (*lines, *given, *more), {**results, **gradients}, {**inputs, **handed})
-        made, results = self._differentiated(ask, inputs)
-        gradients = self._gradients(self._wrt(ask))
+            lines.append(f"{', '.join(results.values())} = {self.spelling.call(call, inputs)}")
+            more, gradients = self._by_hand(call, inputs, handed["g"])
+            return Step(call, (*lines, *given, *more), {**results, **gradients}, {**inputs, **handed})
+        made, results = self._differentiated(call, inputs)
+        gradients = self._gradients(self._wrt(call))
         taken = f"{', '.join(gradients.values())}{',' * (len(gradients) == 1)} = {results['pull']}({handed['g']})"
-        return Step(ask, (*lines, *given, *made, taken), {**results, **gradients}, {**inputs, **handed})
+        return Step(call, (*lines, *given, *made, taken), {**results, **gradients}, {**inputs, **handed})
 
-    def _by_hand(self, ask: Ask, inputs: Mapping[str, str], g: str) -> tuple[list[str], dict[str, str]]:
+    def _by_hand(self, call: LoggedCall, inputs: Mapping[str, str], g: str) -> tuple[list[str], dict[str, str]]:
         """The gradients from a function that is defined beside the target."""
         if self.spelling.operator.composed:
             raise CannotWrite("in NumPy its gradients take parts that have derivatives of their own")
-        if ask.wrt is not None:
+        if call.wrt is not None:
             raise CannotWrite("a call for some gradients alone is none that NumPy knows of")
         names = self.spelling.operator.differentiable
         gradients = {gradient_name(name): self._variable(gradient_name(name)) for name in names}
-        call = self.spelling.call(ask, inputs, f"{self.spelling.function}_vjp", g)
-        line = f"{', '.join(gradients.values())} = {call}"
-        return [line], {gradient_name(n): gradients[gradient_name(n)] for n in names if ask.inputs[n] is not None}
+        expression = self.spelling.call(call, inputs, f"{self.spelling.function}_vjp", g)
+        line = f"{', '.join(gradients.values())} = {expression}"
+        return [line], {gradient_name(n): gradients[gradient_name(n)] for n in names if call.inputs[n] is not None}
 
-    def _pulled(self, ask: Ask, first: Step) -> Step:
+    def _pulled(self, call: LoggedCall, first: Step) -> Step:
         """The gradients of an earlier call."""
-        given, handed = self._tensors({"g": ask.g}, ask.layouts)
+        given, handed = self._tensors({"g": call.g}, call.layouts)
         inputs = {**first.inputs, **handed}
         if self._own:
-            lines, gradients = self._by_hand(attrs.evolve(first.ask, wrt=None), first.inputs, handed["g"])
+            lines, gradients = self._by_hand(attrs.evolve(first.call, wrt=None), first.inputs, handed["g"])
         else:
-            gradients = self._gradients(self._wrt(first.ask))
+            gradients = self._gradients(self._wrt(first.call))
             comma = "," * (len(gradients) == 1)
             lines = [f"{', '.join(gradients.values())}{comma} = {first.results['pull']}({handed['g']})"]
-        return Step(attrs.evolve(first.ask, does="vjp", g=ask.g), (*given, *lines), gradients, inputs)
+        return Step(attrs.evolve(first.call, does="vjp", g=call.g), (*given, *lines), gradients, inputs)
 
-    def _again(self, ask: Ask, before: Sequence[Step]) -> Step:
-        assert ask.of is not None
-        first = before[ask.of]
-        what = _AGAIN[ask.does]
+    def _again(self, call: LoggedCall, before: Sequence[Step]) -> Step:
+        assert call.of is not None
+        first = before[call.of]
+        what = _AGAIN[call.does]
         read = first.results if what == "results" else first.inputs
-        return Step(first.ask, (), dict(read) if what == "results" else {}, dict(first.inputs), again=ask.of)
+        return Step(first.call, (), dict(read) if what == "results" else {}, dict(first.inputs), again=call.of)
 
-    def _overwritten(self, ask: Ask, first: Step) -> Step:
+    def _overwritten(self, call: LoggedCall, first: Step) -> Step:
         """A second call that uses the memory of the first."""
         if not self.spelling.has("overwritten"):
-            raise CannotWrite(f"a {ask.does}")
-        fresh = ask.does.startswith("call with new")
+            raise CannotWrite(f"a {call.does}")
+        fresh = call.does.startswith("call with new")
         lines, inputs = [], {}
-        for name, array in self.spelling.inputs(ask).items():
+        for name, array in self.spelling.inputs(call).items():
             if array is not None:
                 inputs[name] = self._variable(name)
                 other = self.spelling.array(array)
                 lines.append(f"{inputs[name]} = overwritten({first.inputs[name]}, {other}, {fresh})")
-        if ask.g is None:
+        if call.g is None:
             results = self._outputs()
-            line = f"{', '.join(results.values())} = {self.spelling.call(ask, inputs)}"
-            return Step(ask, (*lines, line), results, inputs)
-        given, handed = self._tensors({"g": ask.g}, {})
+            line = f"{', '.join(results.values())} = {self.spelling.call(call, inputs)}"
+            return Step(call, (*lines, line), results, inputs)
+        given, handed = self._tensors({"g": call.g}, {})
         if self._own:
             results = self._outputs()
-            lines.append(f"{', '.join(results.values())} = {self.spelling.call(ask, inputs)}")
-            more, gradients = self._by_hand(ask, inputs, handed["g"])
+            lines.append(f"{', '.join(results.values())} = {self.spelling.call(call, inputs)}")
+            more, gradients = self._by_hand(call, inputs, handed["g"])
         else:
-            made, results = self._differentiated(ask, inputs)
-            gradients = self._gradients(self._wrt(ask))
+            made, results = self._differentiated(call, inputs)
+            gradients = self._gradients(self._wrt(call))
             comma = "," * (len(gradients) == 1)
             more = [*made, f"{', '.join(gradients.values())}{comma} = {results['pull']}({handed['g']})"]
-        return Step(ask, (*lines, *given, *more), {**results, **gradients}, {**inputs, **handed})
+        return Step(call, (*lines, *given, *more), {**results, **gradients}, {**inputs, **handed})
 
     # Other derivatives ----------------------------------------------------------------------------------------
 
-    def _directions(self, ask: Ask, given: Mapping[str, Any], prefix: str) -> tuple[list[str], dict[str, str]]:
+    def _directions(self, call: LoggedCall, given: Mapping[str, Any], prefix: str) -> tuple[list[str], dict[str, str]]:
         """A tensor for each input that moves; zero if none is given."""
         names = self.spelling.operator.differentiable
-        if not self._beside(ask):
-            names = differentiable(self.spelling.operator.name, ask.inputs)
+        if not self._beside(call):
+            names = differentiable(self.spelling.operator.name, call.inputs)
         arrays: dict[str, np.ndarray | None] = {}
         for name in names:
-            like = ask.inputs[name]
+            like = call.inputs[name]
             if like is not None:
                 one = given.get(name)
                 arrays[f"{prefix}{name}"] = np.zeros_like(like) if one is None else one
         return self._tensors(arrays, {})
 
-    def _beside(self, ask: Ask) -> bool:
+    def _beside(self, call: LoggedCall) -> bool:
         """Whether the derivative is a function beside the target."""
-        name = {"jvp": "jvp", "vjp of the vjp": "vjp_vjp"}.get(ask.does) or _NESTED[ask.does][0]
+        name = {"jvp": "jvp", "vjp of the vjp": "vjp_vjp"}.get(call.does) or _NESTED[call.does][0]
         if name in self.spelling.written_out and self.spelling.operator.composed:
             raise CannotWrite("in NumPy its derivatives take parts that have derivatives of their own")
         return name in self.spelling.written_out
@@ -276,81 +279,84 @@ class _Writer:
             raise CannotWrite(f"a script takes no {name.replace('_', ' ')} in this framework")
         return name
 
-    def _jvp(self, ask: Ask) -> Step:
-        lines, inputs = self._inputs(ask)
-        moved, tangents = self._directions(ask, ask.tangents, "t")
+    def _jvp(self, call: LoggedCall) -> Step:
+        lines, inputs = self._inputs(call)
+        moved, tangents = self._directions(call, call.tangents, "t")
         ty = self._variable("ty")
-        if self._beside(ask):
+        if self._beside(call):
             function = f"{self.spelling.function}_jvp"
-            call = [f"{ty} = {self.spelling.call(ask, inputs, function, *self._explicit(tangents, 't'))}"]
+            made = [f"{ty} = {self.spelling.call(call, inputs, function, *self._explicit(tangents, 't'))}"]
         else:
-            names = differentiable(self.spelling.operator.name, ask.inputs)
+            names = differentiable(self.spelling.operator.name, call.inputs)
             name = self._variable("call")
             tensors, directions = _listed(inputs, names), _listed(tangents, [f"t{one}" for one in names])
             helper = self._helper("tangent")
-            call = [self._function(ask, inputs, name, names), f"{ty} = {helper}({name}, {tensors}, {directions})"]
-        return Step(ask, (*lines, *moved, *call), {"tangent of y": ty}, inputs)
+            made = [
+                self._function(call, inputs, name, names),
+                f"{ty} = {helper}({name}, {tensors}, {directions})",
+            ]
+        return Step(call, (*lines, *moved, *made), {"tangent of y": ty}, inputs)
 
-    def _second_order(self, ask: Ask) -> Step:
-        lines, inputs = self._inputs(ask)
-        given, handed = self._tensors({"g": ask.g}, {})
+    def _second_order(self, call: LoggedCall) -> Step:
+        lines, inputs = self._inputs(call)
+        given, handed = self._tensors({"g": call.g}, {})
         record = self.spelling.operator
-        if self._beside(ask):
-            moved, second = self._directions(ask, ask.cotangents, "s")
+        if self._beside(call):
+            moved, second = self._directions(call, call.cotangents, "s")
             bars = {name: self._variable(f"bar_{name}") for name in record.second_order_results}
             function = f"{self.spelling.function}_vjp_vjp"
-            call = self.spelling.call(ask, inputs, function, handed["g"], *self._explicit(second, "s"))
-            made = [f"{', '.join(bars.values())} = {call}"]
+            expression = self.spelling.call(call, inputs, function, handed["g"], *self._explicit(second, "s"))
+            made = [f"{', '.join(bars.values())} = {expression}"]
         else:
             helper = self._helper("second_order")
-            moved, second = self._directions(ask, ask.cotangents, "s")
-            names = differentiable(record.name, ask.inputs)
+            moved, second = self._directions(call, call.cotangents, "s")
+            names = differentiable(record.name, call.inputs)
             bars = {name: self._variable(f"bar_{name}") for name in (*names, "g")}
             name = self._variable("call")
             tensors, seconds = _listed(inputs, names), _listed(second, [f"s{one}" for one in names])
             made = [
-                self._function(ask, inputs, name, names),
+                self._function(call, inputs, name, names),
                 f"{', '.join(bars.values())} = {helper}({name}, {tensors}, {handed['g']}, {seconds})",
             ]
         results = {
             f"second-order gradient of {name}": variable
             for name, variable in bars.items()
-            if name == "g" or ask.inputs[name] is not None
+            if name == "g" or call.inputs[name] is not None
         }
-        return Step(ask, (*lines, *given, *moved, *made), results, {**inputs, **handed})
+        return Step(call, (*lines, *given, *moved, *made), results, {**inputs, **handed})
 
-    def _nested(self, ask: Ask) -> Step:
-        beside, helper = _NESTED[ask.does]
-        lines, inputs = self._inputs(ask)
-        given, handed = self._tensors({"g": ask.g}, {})
-        moved, tangents = self._directions(ask, ask.tangents, "t")
-        more, again = self._directions(ask, ask.tangents_again, "a") if ask.g is None else ([], {})
+    def _nested(self, call: LoggedCall) -> Step:
+        beside, helper = _NESTED[call.does]
+        lines, inputs = self._inputs(call)
+        given, handed = self._tensors({"g": call.g}, {})
+        moved, tangents = self._directions(call, call.tangents, "t")
+        more, again = self._directions(call, call.tangents_again, "a") if call.g is None else ([], {})
         names = self.spelling.operator.differentiable
-        bare = ask.does == "jvp of the jvp"
+        bare = call.does == "jvp of the jvp"
         results = {"y": self._variable("tty")} if bare else {one: self._variable(f"bar_{one}") for one in names}
-        if self._beside(ask):
+        if self._beside(call):
             first, last = self._explicit(tangents, "t"), self._explicit(again, "a") if bare else [handed["g"]]
-            order = [*last, *first] if ask.does == "jvp of the vjp" else [*first, *last]
-            call = self.spelling.call(ask, inputs, f"{self.spelling.function}_{beside}", *order)
-            made = [f"{', '.join(results.values())} = {call}"]
+            order = [*last, *first] if call.does == "jvp of the vjp" else [*first, *last]
+            expression = self.spelling.call(call, inputs, f"{self.spelling.function}_{beside}", *order)
+            made = [f"{', '.join(results.values())} = {expression}"]
         else:
-            moving = differentiable(self.spelling.operator.name, ask.inputs)
+            moving = differentiable(self.spelling.operator.name, call.inputs)
             results = results if bare else {one: results.get(one) or self._variable(f"bar_{one}") for one in moving}
             name = self._variable("call")
             tensors, directions = _listed(inputs, moving), _listed(tangents, [f"t{one}" for one in moving])
             last = _listed(again, [f"a{one}" for one in moving]) if bare else handed["g"]
             variables = f"{', '.join(results.values())}{',' * (not bare and len(results) == 1)}"
             made = [
-                self._function(ask, inputs, name, moving),
+                self._function(call, inputs, name, moving),
                 f"{variables} = {self._helper(helper)}({name}, {tensors}, {directions}, {last})",
             ]
         words = {"jvp_vjp": "forward over reverse in", "vjp_jvp": "reverse over forward in"}
-        told = {
+        results_by_words = {
             "forward over forward of y" if bare else f"{words[beside]} {name}": variable
             for name, variable in results.items()
-            if bare or ask.inputs.get(name) is not None
+            if bare or call.inputs.get(name) is not None
         }
-        return Step(ask, (*lines, *given, *moved, *more, *made), told, {**inputs, **handed})
+        return Step(call, (*lines, *given, *moved, *more, *made), results_by_words, {**inputs, **handed})
 
 
 def _listed(variables: Mapping[str, str], names: Sequence[str]) -> str:

@@ -11,10 +11,10 @@ from ...adapters.binding import Binding
 from ...adapters.target import Target
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
-from ..judging.asked import Ask
+from ..judging.call_log import LoggedCall
 from ..judging.findings import Comparison, compare
 from ..judging.subject import Subject
-from .probe import Seen
+from .probe import VariableContent
 
 
 class Judge:
@@ -28,49 +28,51 @@ class Judge:
         )  # this target is never called
         self._cases: dict[int, Case] = {}
 
-    def violations(self, ask: Ask, seen: Mapping[str, Seen]) -> Iterator[tuple[str, Comparison]]:
+    def violations(self, call: LoggedCall, seen: Mapping[str, VariableContent]) -> Iterator[tuple[str, Comparison]]:
         """Each wrong output and gradient of a call, with the place where it is farthest off."""
         for name, one in seen.items():
-            found = self.compared(ask, name, one)
+            found = self.compared(call, name, one)
             if found is not None and found.judged and found.ratio > 1:
                 yield name, found
 
-    def compared(self, ask: Ask, name: str, one: Seen) -> Comparison | None:
+    def compared(self, call: LoggedCall, name: str, one: VariableContent) -> Comparison | None:
         """One output or gradient beside the exact one; None if that is not known."""
         got = one.stored
         if got is None:
             return None
         try:
             with np.errstate(all="ignore"):
-                exact = self._exact(ask, name)
+                exact = self._exact(call, name)
                 if exact is None:
                     return None
-                case = self._case(ask)
+                case = self._case(call)
                 return compare(got, exact, self.subject.truth(case).bound(name, self.subject.arithmetic(case)))
         except Exception:  # a case without elements, or one without a truth
             return None
 
-    def exact(self, ask: Ask, name: str, index: tuple[int, ...]) -> float | None:
+    def exact(self, call: LoggedCall, name: str, index: tuple[int, ...]) -> float | None:
         """One element of an output or gradient; None if it is not known."""
         try:
             with np.errstate(all="ignore"):
-                found = self._exact(ask, name)
+                found = self._exact(call, name)
             return None if found is None else float(found.hi[index])
         except Exception:  # as above
             return None
 
-    def _exact(self, ask: Ask, name: str) -> Any:
-        case = self._case(ask)
+    def _exact(self, call: LoggedCall, name: str) -> Any:
+        case = self._case(call)
         outputs = name in OPERATORS[case.operator].outputs
-        if not outputs and (ask.g is None or name[:1] != "d"):
+        if not outputs and (call.g is None or name[:1] != "d"):
             return None
         truth = self.subject.truth(case)
         return (truth.outputs() if outputs else truth.gradients()).get(name)
 
-    def _case(self, ask: Ask) -> Case:
-        if id(ask) not in self._cases:
-            x = ask.inputs["x"]
+    def _case(self, call: LoggedCall) -> Case:
+        if id(call) not in self._cases:
+            x = call.inputs["x"]
             assert x is not None
-            g = np.ones_like(x) if ask.g is None else ask.g
-            self._cases[id(ask)] = Case(self.subject.operator, dict(ask.inputs), dict(ask.settings), g, parts=ask.parts)
-        return self._cases[id(ask)]
+            g = np.ones_like(x) if call.g is None else call.g
+            self._cases[id(call)] = Case(
+                self.subject.operator, dict(call.inputs), dict(call.settings), g, parts=call.parts
+            )
+        return self._cases[id(call)]

@@ -10,7 +10,7 @@ import attrs
 
 from ...spec.errors import UnknownTarget, choices
 from ..diagnosis.cause import Cause
-from ..judging.verdicts import Deviation, Result, Taken, Verdict
+from ..judging.verdicts import CaseCount, Deviation, Result, Verdict
 from ..reporting.versions import versions as versions_here
 from ..reproduce.reproducer import Reproducer
 from .expectation import Expectation
@@ -47,7 +47,7 @@ class Outcome:
     #: Notes on the run, such as machines of a cluster that did not judge, and why.
     notes: tuple[str, ...] = ()
     #: For each binding, how many cases it took, and the mode in which it was judged.
-    taken: tuple[Taken, ...] = ()
+    taken: tuple[CaseCount, ...] = ()
     #: The only requirements and bindings of frameworks that were judged, in the words of the caller; empty means all.
     only: tuple[str, ...] = ()
     binding: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ from ..requests.request import Request
 from ..results.report import Report
 from .executor import Judged, UnitListener, whole
 from .machine import forget, state
-from .message import Message, asked, asked_to_judge
+from .message import Message, question_of, question_to_judge
 from .target_description import TargetDescription, alike, most
 from .unit import Unit, units
 from .worker_pool import ClusterWorker, Lost, Question, WorkerPool
@@ -109,7 +109,7 @@ class Cluster:
             self._take_in(name, found)
             self._crew.members = {one.address: one for one in members if one.targets}
             first = next(one for one, described in found.items() if described is chosen)
-            (answer,) = self._crew.all_answer([(first, Question(name, asked("measure")))])
+            (answer,) = self._crew.all_answer([(first, Question(name, question_of("measure")))])
             self._paces.update(pickle.loads(answer) if isinstance(answer, bytes) else {})
         self.notes += lacking.values()
 
@@ -159,7 +159,7 @@ class Cluster:
     ) -> dict[ClusterWorker, TargetDescription]:
         """The descriptions by the workers that have a target; ``lacking`` receives why the others do not."""
         found: dict[ClusterWorker, TargetDescription] = {}
-        answers = self._crew.all_answer([(member, Question(name, asked("describe"))) for member in members])
+        answers = self._crew.all_answer([(member, Question(name, question_of("describe"))) for member in members])
         for member, answer in zip(members, answers, strict=True):
             told = pickle.loads(answer) if isinstance(answer, bytes) else answer
             if isinstance(told, TargetDescription):
@@ -223,7 +223,7 @@ class Cluster:
         def questions() -> Iterator[Question]:
             for unit in units:
                 (name,) = unit.targets
-                yield Question(name, asked_to_judge(unit, self._paces), unit)
+                yield Question(name, question_to_judge(unit, self._paces), unit)
 
         for question, answer in self._crew.answers(questions()):
             report = self._report(question.about, answer)
@@ -280,7 +280,7 @@ class Cluster:
                 subjects=tuple(one for one in report.subjects if one["target"] == name),
             )
             told = base64.b64encode(pickle.dumps(part)).decode()
-            questions.append(Question(name, asked("explain", report=told, paces=self._paces)))
+            questions.append(Question(name, question_of("explain", report=told, paces=self._paces)))
         found: dict[str, Report] = {}
         for question, answer in self._crew.answers(questions):
             part = None if isinstance(answer, Lost) else pickle.loads(answer)

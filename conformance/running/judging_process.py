@@ -30,7 +30,7 @@ _CODE = f"import sys; sys.path[:] = sys.argv[1:]; from {__package__}.answering i
 _ENDING = 2.0
 
 
-class Gone(Exception):
+class ProcessEnded(Exception):
     """The process died, or wrote something that is not an answer. The message says how it ended."""
 
 
@@ -41,7 +41,7 @@ class JudgingProcess:
         self._process = process
 
     @classmethod
-    def started(cls, told: str) -> JudgingProcess:
+    def started(cls, message: str) -> JudgingProcess:
         """Start a process on a request (Message.to_json), which it opens in the background. Raises OSError."""
         process = subprocess.Popen(
             [_PYTHON, "-c", _CODE, *sys.path],
@@ -52,7 +52,7 @@ class JudgingProcess:
         )
         assert process.stdin is not None
         with contextlib.suppress(OSError):  # if it died, the first question shows it
-            process.stdin.write(told.encode() + b"\n")
+            process.stdin.write(message.encode() + b"\n")
         return cls(process)
 
     def ask(self, question: str) -> Any:
@@ -60,7 +60,7 @@ class JudgingProcess:
         try:
             found = pickle.loads(self.answer(question))  # written by our own process on our own pipe
         except pickle.UnpicklingError as error:
-            raise Gone("what it wrote is no answer") from error
+            raise ProcessEnded("what it wrote is no answer") from error
         if isinstance(found, NormspecError):
             raise found
         return found
@@ -73,7 +73,7 @@ class JudgingProcess:
         try:
             return self._received()
         except (OSError, EOFError, struct.error, MemoryError, OverflowError) as error:
-            raise Gone(self._how_it_ended()) from error
+            raise ProcessEnded(self._how_it_ended()) from error
 
     def _received(self) -> bytes:
         (size,) = LENGTH.unpack(self._exactly(LENGTH.size))

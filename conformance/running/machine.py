@@ -16,7 +16,7 @@ from typing import Any
 
 from ..reporting.versions import versions
 from ..sources import sources
-from .judging_process import Gone, JudgingProcess
+from .judging_process import JudgingProcess, ProcessEnded
 
 #: Seconds after the last question until a request is dropped, because the program that made it must be gone.
 FORGOTTEN = 600.0
@@ -36,7 +36,7 @@ def state(dask_worker: Any = None) -> dict[str, Any]:
     }
 
 
-class _Held:
+class _HeldRequest:
     """The files and processes of one request."""
 
     def __init__(self, key: str) -> None:
@@ -48,35 +48,35 @@ class _Held:
         self._over = False
         self._timer: threading.Timer | None = None
 
-    def answer(self, told: str, files: Mapping[str, bytes], question: str) -> bytes | str:
+    def answer(self, message: str, files: Mapping[str, bytes], question: str) -> bytes | str:
         with self._changing:
-            other = self._taken(told) or JudgingProcess.started(self._placed(told, files))
+            other = self._taken(message) or JudgingProcess.started(self._placed(message, files))
             self._busy.append(other)
             self._wait()
         ended = ""
         try:
             return other.answer(question)
-        except Gone as gone:
+        except ProcessEnded as gone:
             ended = str(gone)
             return ended
         finally:
-            self._give_back(told, other, ended=bool(ended))
+            self._give_back(message, other, ended=bool(ended))
 
-    def _taken(self, told: str) -> JudgingProcess | None:
+    def _taken(self, message: str) -> JudgingProcess | None:
         """An idle process that opened this request."""
-        for place, (other_told, other) in enumerate(self._idle):
-            if other_told == told:
+        for place, (other_message, other) in enumerate(self._idle):
+            if other_message == message:
                 del self._idle[place]
                 return other
         return None
 
-    def _give_back(self, told: str, other: JudgingProcess, *, ended: bool) -> None:
+    def _give_back(self, message: str, other: JudgingProcess, *, ended: bool) -> None:
         with self._changing:
             self._busy.remove(other)
             closing = [other] if ended or self._over else []
             if not closing:
-                self._idle.append((told, other))
-                while len(self._idle) > KEPT and self._idle[0][0] != told:  # an earlier target is finished
+                self._idle.append((message, other))
+                while len(self._idle) > KEPT and self._idle[0][0] != message:  # an earlier target is finished
                     closing.append(self._idle.pop(0)[1])
             self._wait()
         for one in closing:
@@ -91,7 +91,7 @@ class _Held:
             self._timer.daemon = True
             self._timer.start()
 
-    def _placed(self, told: str, files: Mapping[str, bytes]) -> str:
+    def _placed(self, message: str, files: Mapping[str, bytes]) -> str:
         """Write the files into the folder, and return the message with their places."""
         places = {}
         for number, (name, content) in enumerate(sorted(files.items())):
@@ -100,7 +100,7 @@ class _Held:
                 place.parent.mkdir(exist_ok=True)
                 place.write_bytes(content)
             places[name] = str(place)
-        return json.dumps({**json.loads(told), "places": places})
+        return json.dumps({**json.loads(message), "places": places})
 
     def interrupt(self) -> None:
         """Make all busy processes answer at once."""
@@ -118,31 +118,31 @@ class _Held:
         self._folder.cleanup()
 
 
-_HELD: dict[str, _Held] = {}
-_HOLDING = threading.Lock()
+_HELD_REQUESTS: dict[str, _HeldRequest] = {}
+_HELD_LOCK = threading.Lock()
 
 
-def answer(key: str, told: str, files: Mapping[str, bytes], question: str) -> bytes | str:
+def answer(key: str, message: str, files: Mapping[str, bytes], question: str) -> bytes | str:
     """
     The answer of a process that opened the request, as bytes; or, if the process ended, a text that says how.
 
     The request is kept under ``key``. ``files`` holds the files that it names, with their contents.
     """
-    with _HOLDING:
-        held = _HELD.setdefault(key, _HELD.get(key) or _Held(key))
-    return held.answer(told, files, question)
+    with _HELD_LOCK:
+        held = _HELD_REQUESTS.setdefault(key, _HELD_REQUESTS.get(key) or _HeldRequest(key))
+    return held.answer(message, files, question)
 
 
 def interrupt(key: str) -> None:
     """Make all processes of a request answer at once with their partial reports."""
-    held = _HELD.get(key)
+    held = _HELD_REQUESTS.get(key)
     if held is not None:
         held.interrupt()
 
 
 def forget(key: str) -> None:
     """Drop a request; no more questions will come."""
-    with _HOLDING:
-        held = _HELD.pop(key, None)
+    with _HELD_LOCK:
+        held = _HELD_REQUESTS.pop(key, None)
     if held is not None:
         threading.Thread(target=held.close, daemon=True, name="normspec: letting go").start()

@@ -59,14 +59,14 @@ class Message:
         return attrs.evolve(self.request, files={name: file for name, file in files.items() if file})
 
 
-def asked(do: str, **told: Any) -> str:
+def question_of(do: str, **told: Any) -> str:
     """A question as one line of JSON."""
     return json.dumps({"do": do, **told})
 
 
-def asked_to_judge(unit: Unit, paces: Mapping[str, str]) -> str:
+def question_to_judge(unit: Unit, paces: Mapping[str, str]) -> str:
     """The question that asks for the report on a unit, with the paces of the targets."""
-    return asked("judge", unit=attrs.astuple(unit), paces=dict(paces))
+    return question_of("judge", unit=attrs.astuple(unit), paces=dict(paces))
 
 
 def unit_of(told: Iterable[Any]) -> Unit:

@@ -16,8 +16,8 @@ from ..judging.defects import trace
 from ..requests.request import Request
 from ..results.report import Report
 from .executor import Judged, UnitListener, whole
-from .judging_process import Gone, JudgingProcess
-from .message import Message, asked_to_judge
+from .judging_process import JudgingProcess, ProcessEnded
+from .message import Message, question_to_judge
 from .single_process import SingleProcess
 from .unit import Offer, Unit
 
@@ -136,11 +136,11 @@ class Processes:
         try:
             while (unit := self._left.take()) is not None:
                 try:
-                    report = other.ask(asked_to_judge(unit, paces))
+                    report = other.ask(question_to_judge(unit, paces))
                     self._done.put((unit, report))
                     if listener is not None:
                         listener(unit, whole(unit, report))
-                except (Gone, NormspecError):  # the first process judges the unit and meets the same error
+                except (ProcessEnded, NormspecError):  # the first process judges the unit and meets the same error
                     self._done.put(_ReturnedUnit(unit))
                     return
                 except Exception as error:

@@ -11,7 +11,7 @@ from ..engine.progress import FIRST, FURTHER, Listener, Progress
 from .unit import Unit
 
 #: Share that must be done before the remaining time can be estimated.
-_TELLING = 0.02
+_MIN_SHARE = 0.02
 
 
 class Share:
@@ -33,24 +33,24 @@ class Share:
         self._listener, self._clock, self._started = listener, clock, clock()
         #: The last progress event of each unit.
         self._last: dict[Unit, Progress] = {}
-        self._telling = threading.Lock()
+        self._lock = threading.Lock()
 
     def __call__(self, unit: Unit, event: Progress) -> None:
         """Receive the progress of a unit, and report that of all units."""
-        with self._telling:
+        with self._lock:
             self._last[unit] = event
             done = sum(self._weights[one] * told.share for one, told in self._last.items())
             self._tell(done, event.text)
 
     def looking_for_declarations(self) -> None:
         """Report that all units are done, and that the search for a declaration that removes violations begins."""
-        with self._telling:
+        with self._lock:
             self._tell(self._total, "looking for a declaration under which it would conform")
 
     def _tell(self, done: float, text: str) -> None:
         passed = self._clock() - self._started
         share = done / self._total if self._total else 1.0
-        left = passed * (1 - share) / share if share > _TELLING else None
+        left = passed * (1 - share) / share if share > _MIN_SHARE else None
         self._listener(Progress(done, self._total, text, sum(one.violations for one in self._last.values()), left))
 
 

@@ -11,8 +11,8 @@ import attrs
 
 from ...adapters.target import Target
 from ..diagnosis.causes import diagnosed
+from ..engine.declaration_search import with_passing_declarations
 from ..engine.engine import Run
-from ..engine.excuse import excused
 from ..engine.progress import Listener
 from ..requests.plan import Plan
 from ..requests.request import Request
@@ -111,7 +111,7 @@ class SingleProcess:
     def explained(self, report: Report) -> Report:
         """The report with the causes of its violations, and the declarations under which bindings would conform."""
         run = Run(self._plan(tuple(self._targets), report.seed), paces=self.paces)
-        return excused(run, diagnosed(run, report))
+        return with_passing_declarations(run, diagnosed(run, report))
 
     def run(self) -> Run:
         """A new run on all targets."""

@@ -59,14 +59,14 @@ class ClusterWorker:
     #: The targets that it can judge.
     targets: set[str] = attrs.field(factory=set)
     #: The questions that it has not answered yet, by the future's key.
-    asked: dict[str, Future] = attrs.field(factory=dict)
+    pending: dict[str, Future] = attrs.field(factory=dict)
     #: Whether it gets no second question for now, because its question was lost before with another worker.
-    closed: bool = False
+    reserved: bool = False
 
     @property
     def free(self) -> bool:
         """Whether it can take a question now."""
-        return not self.closed and len(self.asked) < self.threads
+        return not self.reserved and len(self.pending) < self.threads
 
     def __str__(self) -> str:
         return f"{self.name} at {self.address}" if self.name not in ("", self.address) else self.address
@@ -80,13 +80,13 @@ class WorkerPool:
     #: The key under which workers keep the request.
     key: str
     #: The request for each target, as JSON, by target name.
-    told: Mapping[str, str]
+    messages: Mapping[str, str]
     #: The files that the request names, with their contents.
     files: Mapping[str, bytes]
     #: Called with the addresses of all present workers, to find new ones.
     joined: Callable[[Sequence[str]], None]
     members: dict[str, ClusterWorker] = attrs.field(factory=dict)
-    _asked: dict[str, tuple[Question, ClusterWorker]] = attrs.field(factory=dict)
+    _pending: dict[str, tuple[Question, ClusterWorker]] = attrs.field(factory=dict)
     _done: SimpleQueue[Future] = attrs.field(factory=SimpleQueue)
     #: By the text of a question: the address of each worker with which it was lost, and how.
     _lost_with: dict[str, list[tuple[str, str]]] = attrs.field(factory=dict)
@@ -117,7 +117,7 @@ class WorkerPool:
 
     def _submit(self, member: ClusterWorker, question: Question) -> Future:
         return self.client.submit(
-            machine.answer, self.key, self.told[question.target], self.files, question.text,
+            machine.answer, self.key, self.messages[question.target], self.files, question.text,
             workers=[member.address], allow_other_workers=False, pure=False, retries=0,
         )  # fmt: skip
 
@@ -144,7 +144,7 @@ class WorkerPool:
         self._done, self._starved = SimpleQueue(), Counter()
         while True:
             self._hand_out(left)
-            if not (self._asked or self._waiting or self._suspects):
+            if not (self._pending or self._waiting or self._suspects):
                 following = next(left, None)
                 if following is None:
                     return
@@ -168,14 +168,14 @@ class WorkerPool:
         asking = True
         while asking:
             asking = False
-            members = sorted(self.members.values(), key=lambda one: len(one.asked) / one.threads)
+            members = sorted(self.members.values(), key=lambda one: len(one.pending) / one.threads)
             # The workers with least to do get no new question, until a suspect can be alone on them.
-            kept = [one for one in members if not one.closed][: len(self._suspects)]
+            kept = [one for one in members if not one.reserved][: len(self._suspects)]
             for member in members:
                 if not member.free:
                     continue
-                suspect = None if member.asked else self._suspect(member)
-                if suspect is None and member.asked and member in kept:
+                suspect = None if member.pending else self._suspect(member)
+                if suspect is None and member.pending and member in kept:
                     continue
                 question = suspect or self._first(self._waiting, member) or self._next(left, member)
                 if question is not None:
@@ -213,19 +213,19 @@ class WorkerPool:
 
     def _ask(self, member: ClusterWorker, question: Question, *, alone: bool) -> None:
         future = self._submit(member, question)
-        member.asked[future.key], member.closed = future, alone
-        self._asked[future.key] = question, member
+        member.pending[future.key], member.reserved = future, alone
+        self._pending[future.key] = question, member
         future.add_done_callback(self._done.put)
 
     def _answered(self, future: Future) -> Iterator[tuple[Question, bytes | Lost]]:
-        question, member = self._asked.pop(future.key, (None, None))
+        question, member = self._pending.pop(future.key, (None, None))
         if question is None or member is None:  # the question was given up
             return
-        del member.asked[future.key]
-        member.closed = False
+        del member.pending[future.key]
+        member.reserved = False
         answer = self._answer(future)
         if isinstance(answer, Lost):
-            yield from self._again(question, member, f"a process of worker {member} ({answer.reason})")
+            yield from self._retry_or_give_up(question, member, f"a process of worker {member} ({answer.reason})")
         else:
             yield question, answer
 
@@ -233,14 +233,16 @@ class WorkerPool:
         """Remove workers that disappeared, and handle their questions."""
         for member in members:
             del self.members[member.address]
-            for key, future in list(member.asked.items()):
+            for key, future in list(member.pending.items()):
                 if future.done():  # its answer is in the queue
                     continue
-                question, _ = self._asked.pop(key)
+                question, _ = self._pending.pop(key)
                 future.cancel()
-                yield from self._again(question, member, f"worker {member} itself")
+                yield from self._retry_or_give_up(question, member, f"worker {member} itself")
 
-    def _again(self, question: Question, member: ClusterWorker, lost: str) -> Iterator[tuple[Question, bytes | Lost]]:
+    def _retry_or_give_up(
+        self, question: Question, member: ClusterWorker, lost: str
+    ) -> Iterator[tuple[Question, bytes | Lost]]:
         """Queue a lost question for a second try, alone on a worker; after that, answer it with Lost."""
         with_it = self._lost_with.setdefault(question.text, [])
         with_it.append((member.address, lost))
@@ -267,13 +269,13 @@ class WorkerPool:
         self._waiting.clear()
         self._suspects.clear()
         self.tell(machine.interrupt)
-        futures = [member.asked[key] for key, (_, member) in self._asked.items()]
+        futures = [member.pending[key] for key, (_, member) in self._pending.items()]
         until = time.monotonic() + seconds
         while any(not future.done() for future in futures) and time.monotonic() < until:
             time.sleep(0.05)
         for future in futures:
-            question, member = self._asked.pop(future.key)
-            del member.asked[future.key]
+            question, member = self._pending.pop(future.key)
+            del member.pending[future.key]
             answer = self._answer(future)
             if isinstance(answer, bytes):
                 yield question, answer

@@ -6,7 +6,7 @@ import attrs
 
 
 @attrs.frozen
-class Seen:
+class KillInDtype:
     """One fault in one dtype, with the requirement that must kill it."""
 
     dtype: str
@@ -17,7 +17,7 @@ class Seen:
 
 
 @attrs.frozen
-class Named:
+class DiagnosisInDtype:
     """The diagnosis of one fault in one dtype, from a run over all its dtypes."""
 
     dtype: str
@@ -51,9 +51,9 @@ class FaultRow:
     survived: tuple[str, ...] = ()
     summary: str = ""
     #: One entry for each dtype, undeclared ones included; empty unless asked for.
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[KillInDtype, ...] = ()
     #: The diagnosis in each dtype that it was run in; empty unless asked for.
-    named: tuple[Named, ...] = ()
+    named: tuple[DiagnosisInDtype, ...] = ()
 
     @property
     def killed(self) -> bool:

@@ -27,7 +27,7 @@ from ..requests.profiles import profile_of
 from ..results.report import Report
 from ..sound import Sound
 from ..sound import registered as variants_there
-from .matrix import FaultRow, Matrix, Named, Seen, SoundRow
+from .matrix import DiagnosisInDtype, FaultRow, KillInDtype, Matrix, SoundRow
 
 Row = FaultRow | SoundRow
 #: A function of this module and its arguments, which another process can run.
@@ -97,7 +97,7 @@ def _in_parallel(
     # spawn: a forked child would inherit the threads of whatever framework is loaded.
     with get_context("spawn").Pool(processes, _prepare, (files,)) as pool:
         try:
-            for place, row in pool.imap_unordered(_numbered, enumerate(jobs)):
+            for place, row in pool.imap_unordered(_done_in_order, enumerate(jobs)):
                 found[place] = row
                 wrong += not row.killed if isinstance(row, FaultRow) else bool(row.accused_by)
                 if listener is not None:
@@ -109,7 +109,7 @@ def _in_parallel(
     return [found[place] for place in sorted(found)], False
 
 
-def _numbered(numbered: tuple[int, Job]) -> tuple[int, Row]:
+def _done_in_order(numbered: tuple[int, Job]) -> tuple[int, Row]:
     place, (work, arguments) = numbered
     return place, work(*arguments)
 
@@ -167,7 +167,7 @@ def judge_fault(
     for dtype in shows if profile == "quick" else ():
         if (fault.requirement, dtype) not in killed:
             killed |= _killed(_report(fault, (dtype,), "standard", seed, requirements=own))
-    seen = _seen(fault, shows, dtypes or ALL_DTYPES, killed, profile, seed) if table else ()
+    seen = _kills(fault, shows, dtypes or ALL_DTYPES, killed, profile, seed) if table else ()
     return FaultRow(
         fault=fault.name,
         op=fault.operator,
@@ -177,7 +177,7 @@ def judge_fault(
         survived=tuple(dtype for dtype in shows if (fault.requirement, dtype) not in killed),
         summary=fault.summary,
         seen=seen,
-        named=_named(fault, shows, profile, seed) if table else (),
+        named=_diagnosed(fault, shows, profile, seed) if table else (),
     )
 
 
@@ -186,22 +186,22 @@ def _killed(report: Report) -> dict[tuple[str, str], int]:
     return {(r.requirement, r.dtype): r.cases for r in report.results if r.verdict.is_violation}
 
 
-def _seen(
+def _kills(
     fault: Fault,
     shows: Sequence[str],
     dtypes: Sequence[str],
     killed: Mapping[tuple[str, str], int],
     profile: str,
     seed: int,
-) -> tuple[Seen, ...]:
+) -> tuple[KillInDtype, ...]:
     """For each dtype, the number of cases after which the fault was killed, or why the fault does not declare it."""
-    seen = [Seen(dtype, killed.get((fault.requirement, dtype), 0)) for dtype in dtypes if dtype in shows]
+    seen = [KillInDtype(dtype, killed.get((fault.requirement, dtype), 0)) for dtype in dtypes if dtype in shows]
     others = [dtype for dtype in dtypes if dtype not in fault.dtypes]
     results = (
         _report(fault, others, profile, seed, requirements=frozenset({fault.requirement})).results if others else ()
     )
     found = {result.dtype: result for result in results}
-    seen += [Seen(dtype, unseen=_why_unseen(fault, found.get(dtype))) for dtype in others]
+    seen += [KillInDtype(dtype, unseen=_why_unseen(fault, found.get(dtype))) for dtype in others]
     return tuple(sorted(seen, key=lambda one: ALL_DTYPES.index(one.dtype)))
 
 
@@ -218,7 +218,7 @@ def _why_unseen(fault: Fault, result: Result | None) -> str:
     return f"what it returns is wrong by no more than {result.ratio:.2g} envelopes"
 
 
-def _named(fault: Fault, shows: Sequence[str], profile: str, seed: int) -> tuple[Named, ...]:
+def _diagnosed(fault: Fault, shows: Sequence[str], profile: str, seed: int) -> tuple[DiagnosisInDtype, ...]:
     """
     The diagnosis of a fault in each of these dtypes, as in a user's run over all of them, where each helps the next.
 
@@ -230,20 +230,20 @@ def _named(fault: Fault, shows: Sequence[str], profile: str, seed: int) -> tuple
     report = run.report()
     missed = tuple(dtype for dtype in shows if (fault.requirement, dtype) not in _killed(report))
     if missed != tuple(shows):
-        found = {one.dtype: one for one in _told(diagnosed(run, report), shows)}
+        found = {one.dtype: one for one in _diagnoses(diagnosed(run, report), shows)}
     else:
         found = {}
     if missed:
         run = _run(fault, missed, "standard", seed, explain=True, required=own)
-        found |= {one.dtype: one for one in _told(diagnosed(run, run.report()), missed)}
+        found |= {one.dtype: one for one in _diagnoses(diagnosed(run, run.report()), missed)}
     return tuple(found[dtype] for dtype in shows)
 
 
-def _told(report: Report, dtypes: Sequence[str]) -> Iterator[Named]:
+def _diagnoses(report: Report, dtypes: Sequence[str]) -> Iterator[DiagnosisInDtype]:
     """The diagnosis in each of these dtypes, from a report with causes."""
     for dtype in dtypes:
         violated = [one for one in report.results if one.verdict is Verdict.FAIL and one.dtype == dtype]
-        yield Named(
+        yield DiagnosisInDtype(
             dtype,
             tuple(cause.faults for cause in report.causes if dtype in cause.dtypes),
             tuple(dict.fromkeys(one.requirement for one in violated if not one.follows_from)),

@@ -14,7 +14,7 @@ from normspec import Verdict, check
 from normspec.conformance.command_line import settings
 from normspec.conformance.command_line.root import main
 from normspec.conformance.faults import FAULTS
-from normspec.conformance.selftest.matrix import FaultRow, Matrix, Named, Seen, SoundRow
+from normspec.conformance.selftest.matrix import DiagnosisInDtype, FaultRow, KillInDtype, Matrix, SoundRow
 from normspec.spec import requirements
 
 
@@ -258,11 +258,11 @@ def test_selftest_writes_the_table_of_kills(name, monkeypatch, tmp_path):
     """In Markdown or in JSON, as the file's name ends; a file that cannot be written is an error before the run."""
     row = FaultRow(
         "ln-unbiased", "layer_norm", "LN-F2", ("LN-F2",), ("float32",),
-        seen=(Seen("float16", unseen="LN-F2 is not about it"), Seen("float32", 7)),
+        seen=(KillInDtype("float16", unseen="LN-F2 is not about it"), KillInDtype("float32", 7)),
         named=(
-            Named("float16", ((),), ("LN-F2",), 3),
-            Named("float32", (("ln-unbiased", "ln-other"),), ("LN-F2",), 3),
-            Named("float64", (("ln-unbiased", "ln-other"),), ("LN-F2",), 3),
+            DiagnosisInDtype("float16", ((),), ("LN-F2",), 3),
+            DiagnosisInDtype("float32", (("ln-unbiased", "ln-other"),), ("LN-F2",), 3),
+            DiagnosisInDtype("float64", (("ln-unbiased", "ln-other"),), ("LN-F2",), 3),
         ),
     )  # fmt: skip
     sound = SoundRow("ln-welford", "layer_norm", ratio=0.5, largest_in=("LN-F1", "float32"))

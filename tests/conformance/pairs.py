@@ -40,7 +40,8 @@ class Pair:
 
     def report(self, *, explain: bool) -> Report:
         """Its report in float32: on these requirements only, or on all of them with the causes."""
-        target = implementation_target("it", self.function.like.operator, attrs.evolve(self.function).implementation)
+        subject, implementation = self.function.target_subject, attrs.evolve(self.function).implementation
+        target = implementation_target("it", subject.operator, implementation)
         only = None if explain else self.requirements
         with np.errstate(all="ignore"):
             return run(target, requirements=only, required=self.requirements, explain=explain)

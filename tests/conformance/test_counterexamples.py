@@ -255,4 +255,4 @@ def test_of_cases_as_plain_as_each_other_the_one_that_breaks_less_is_tried_first
     other = attrs.evolve(plain, gamma="powers")  # odder, with as many values
     larger = attrs.evolve(plain, n=3)
     pool = {plain: {"LN-F1", "LN-F3"}, other: {"LN-G1"}, larger: set()}
-    assert Shrinker(pool).known(plain) == [other, plain, larger]
+    assert Shrinker(pool).adapted_cases(plain) == [other, plain, larger]

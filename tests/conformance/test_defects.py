@@ -17,7 +17,7 @@ from normspec.conformance.engine import engine
 from normspec.conformance.reporting.render import print_report
 from normspec.conformance.requests.profiles import Profile
 from normspec.conformance.requests.request import Request
-from normspec.conformance.running.judging_process import Gone, JudgingProcess
+from normspec.conformance.running.judging_process import JudgingProcess, ProcessEnded
 from normspec.conformance.running.processes import Processes
 
 from .runs import FAULT, VARIANT, run, specimen
@@ -84,7 +84,7 @@ def test_an_exception_while_shrinking_leaves_the_violation(monkeypatch: pytest.M
     assert report.exit_status == 1
 
 
-@pytest.mark.parametrize(("raised", "told"), [(Gone, False), (ZeroDivisionError, True)])
+@pytest.mark.parametrize(("raised", "told"), [(ProcessEnded, False), (ZeroDivisionError, True)])
 def test_another_process_hides_no_defect(raised: type[Exception], told: bool) -> None:
     """The worker's death is nothing to report; any other exception with it is a defect, and no unit is lost."""
 

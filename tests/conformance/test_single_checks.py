@@ -17,12 +17,12 @@ from normspec.conformance.checks.exactly import finite_bound
 from normspec.conformance.checks.laws_groups import _shifted
 from normspec.conformance.checks.non_finite import contained
 from normspec.conformance.checks.purity import _different_gradients, changed
-from normspec.conformance.checks.received import Run as Received
+from normspec.conformance.checks.received import RelatedCall
 from normspec.conformance.checks.residual import odd_branch
 from normspec.conformance.checks.statistics import several_steps
 from normspec.conformance.checks.views import parameter_layouts
+from normspec.conformance.engine.declaration_search import _Search
 from normspec.conformance.engine.engine import Run
-from normspec.conformance.engine.excuse import _Search
 from normspec.conformance.engine.selection import select_cases
 from normspec.conformance.judging.findings import compare
 from normspec.conformance.judging.library import _as_sequences
@@ -108,7 +108,7 @@ def test_the_bound_of_a_slope() -> None:
     case = ROW.replace(x=np.array([[0.0, 3.0, 0.0]], np.float32))
     y = np.array([[0.0, 1.0, 0.0]])
     first, second = np.array([0]), np.array([1])
-    found = Received(case, y, y, np.full((1, 3), 1 / 16), 2.0**-24, 0.5).slope(np.array([0]), first, second)
+    found = RelatedCall(case, y, y, np.full((1, 3), 1 / 16), 2.0**-24, 0.5).slope(np.array([0]), first, second)
     assert found.value.to_dd().hi == 9
     np.testing.assert_allclose(found.error, 135 / 49, rtol=1e-15)
 
@@ -168,30 +168,34 @@ def test_what_is_cut_off_is_seen_beside_calls_that_raise() -> None:
 
     target = function("layer_norm", cut)
     run = Run(Plan((target,), ("bfloat16",), "cpu", {}, profile_of("quick"), 0))
-    known: Any = SimpleNamespace(dtype="bfloat16", requirement="LN-F1", violated_on=Description("layer_norm", 5, TWO))
-    search = _Search(run, target, target.bindings[0], [known], float("inf"))
-    assert search._cut_off({"storage": "H1"}, [known])
-    assert not search._cut_off({"variance_algorithm": "one-pass"}, [known])
+    violation: Any = SimpleNamespace(
+        dtype="bfloat16", requirement="LN-F1", violated_on=Description("layer_norm", 5, TWO)
+    )
+    search = _Search(run, target, target.bindings[0], [violation], float("inf"))
+    assert search._is_truncated({"storage": "H1"}, [violation])
+    assert not search._is_truncated({"variance_algorithm": "one-pass"}, [violation])
 
 
 def test_a_declaration_that_helps_beside_another_alone_is_found() -> None:
     """A excuses one violation, and with B the other, for which B alone does nothing: A and B are named."""
 
     class Search(_Search):
-        def _single(self) -> Any:
+        def _single_changes(self) -> Any:
             return iter([{"A": "1"}, {"B": "1"}, {"C": "1"}])
 
         def _violated(self, change: Any, result: Any) -> bool:
             return not result.needs <= set(change)
 
-        def _cut_off(self, change: Any, known: Any) -> bool:
+        def _is_truncated(self, change: Any, violations: Any) -> bool:
             return False
 
     target = specimen(VARIANT["ln-two-pass"])
     run = Run(Plan((target,), ("float32",), "cpu", {}, profile_of("quick"), 0))
-    known: Any = [SimpleNamespace(dtype="float32", requirement="LN-F1", needs=needs) for needs in ({"A"}, {"A", "B"})]
-    search = Search(run, target, target.bindings[0], known, float("inf"))
-    assert next(search._surviving(known)) == {"A": "1", "B": "1"}
+    violations: Any = [
+        SimpleNamespace(dtype="float32", requirement="LN-F1", needs=needs) for needs in ({"A"}, {"A", "B"})
+    ]
+    search = Search(run, target, target.bindings[0], violations, float("inf"))
+    assert next(search._surviving(violations)) == {"A": "1", "B": "1"}
 
 
 def test_dx_is_not_judged_where_gamma_r_is_beyond_the_format() -> None:
@@ -318,7 +322,7 @@ def test_a_check_runs_while_it_may_call_and_gradients_are_taken(monkeypatch: pyt
     def tally(name: str, calling: int, gradient: bool) -> Any:
         check = SimpleNamespace(gradient=gradient, when=lambda case: True)
         return SimpleNamespace(
-            check=check, calling=calling, violation=None, lost=False, run=lambda *_: ran.append(name)
+            check=check, cases_with_calls=calling, violation=None, lost=False, run=lambda *_: ran.append(name)
         )  # fmt: skip
 
     tallies = [tally("runs", 1, False), tally("has called", 2, False), tally("of gradients", 1, True)]

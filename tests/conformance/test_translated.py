@@ -30,7 +30,7 @@ def test_gains_are_moved_to_where_their_difference_from_one_is_exact(dtype) -> N
     assert snapped.dtype == gamma.dtype
     less = Translation(gain=True).inputs({"gamma": snapped})["gamma"]
     assert less is not None and less.dtype == gamma.dtype
-    back = Translation(gain=True).given_back({"gamma": less})["gamma"]
+    back = Translation(gain=True).original_inputs({"gamma": less})["gamma"]
     assert back.tobytes() == snapped.tobytes()
     if dtype in (np.float32, np.float64):
         np.testing.assert_allclose(snapped.astype(float), gamma.astype(float), atol=2.0**-23)

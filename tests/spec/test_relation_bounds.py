@@ -18,7 +18,7 @@ from normspec.conformance.cases.case import Case
 from normspec.conformance.checks.aspects import TOGETHER
 from normspec.conformance.checks.derived import perturbed
 from normspec.conformance.checks.exactly import exact
-from normspec.conformance.checks.received import Claim, Received, Run
+from normspec.conformance.checks.received import Claim, Received, RelatedCall
 from normspec.reference.accuracy import Arithmetic
 
 from .page_bounds import Step, carried_out, rules
@@ -48,17 +48,17 @@ def case(*shape: int) -> Case:
     return Case("layer_norm", inputs, {"eps": 0.25, "axes": (-1,)}, np.ones_like(x))
 
 
-def run(of: Case, seed: int, error: float) -> Run:
+def run(of: Case, seed: int, error: float) -> RelatedCall:
     """A possible result of a call: y with errors up to a limit, on either side."""
     random = np.random.default_rng(seed)
     x = of.x.astype(np.float64)
     nearly = (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + 0.25)
     got = (nearly * (1 + error * random.uniform(-1, 1, x.shape))).astype(np.float32).astype(np.float64)
     envelope = 2.0**-20 * (1 + random.random(x.shape))
-    return Run(of, got, nearly, envelope, 2.0**-24, 0.25)
+    return RelatedCall(of, got, nearly, envelope, 2.0**-24, 0.25)
 
 
-def told(of: Run) -> dict[str, Any]:
+def told(of: RelatedCall) -> dict[str, Any]:
     """The same for the page."""
     numbers = {"z'": of.got, "z": of.nearly, "ENV_z": of.envelope}
     return {name: array(one) for name, one in numbers.items()} | {"u_o": mpf(of.roundoff)}

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ....spec.operators import OPERATORS
-from .facts import Facts
-from .observing import Seen
-from .relation import Relation, said
+from .formula_steps import FormulaSteps
+from .observing import ObservedResult
+from .relation import LinearRelation, without_number
 
 Array = np.ndarray
 
@@ -26,52 +26,52 @@ _AXES: tuple[tuple[str, Callable[[int], tuple[int, ...]]], ...] = (
 )
 
 
-def axes_relations(operator: str) -> Iterator[Relation]:
+def axes_relations(operator: str) -> Iterator[LinearRelation]:
     """y with other values normalised together: along other axes, each half of a group, each channel alone."""
     record = OPERATORS[operator]
     if record.composed and not record.normalises:
         return
-    yield Relation(said("what the formula gives for each half of a group by itself"), _by_halves)
+    yield LinearRelation(without_number("what the formula gives for each half of a group by itself"), _by_halves)
     if record.has_channels:
-        yield Relation(said("what the formula gives over the channels"), _over_channels)
+        yield LinearRelation(without_number("what the formula gives over the channels"), _over_channels)
         words = "what the formula gives for each channel of a sample by itself"
-        yield Relation(said(words), lambda one: _over_places(one.facts))
+        yield LinearRelation(without_number(words), lambda one: _over_places(one.steps))
     for words, axes in _AXES:
-        yield Relation(said(f"what the formula gives {words}"), _over(axes))
+        yield LinearRelation(without_number(f"what the formula gives {words}"), _over(axes))
 
 
-def _normalised(facts: Facts, values: Array, axes: tuple[int, ...]) -> Array:
+def _normalised(steps: FormulaSteps, values: Array, axes: tuple[int, ...]) -> Array:
     """xhat over some axes of an array."""
-    centre = values.mean(axes, keepdims=True) if facts.case.record.centred else 0.0
-    return (values - centre) / np.sqrt(np.square(values - centre).mean(axes, keepdims=True) + facts.eps)
+    centre = values.mean(axes, keepdims=True) if steps.case.record.centred else 0.0
+    return (values - centre) / np.sqrt(np.square(values - centre).mean(axes, keepdims=True) + steps.eps)
 
 
-def _over(axes: Callable[[int], tuple[int, ...]]) -> Callable[[Seen], Array]:
-    def made(one: Seen) -> Array:
-        facts = one.facts
-        if not facts.training:
+def _over(axes: Callable[[int], tuple[int, ...]]) -> Callable[[ObservedResult], Array]:
+    def made(one: ObservedResult) -> Array:
+        steps = one.steps
+        if not steps.training:
             return one.expected
-        values = facts.back(facts.data)
-        return facts.gamma * _normalised(facts, values, axes(values.ndim)) + facts.beta
+        values = steps.back(steps.data)
+        return steps.gamma * _normalised(steps, values, axes(values.ndim)) + steps.beta
 
     return made
 
 
-def _over_channels(one: Seen) -> Array:
-    return _over(lambda rank: (one.facts.case.settings["channel_axis"] % rank,))(one)
+def _over_channels(one: ObservedResult) -> Array:
+    return _over(lambda rank: (one.steps.case.settings["channel_axis"] % rank,))(one)
 
 
-def _over_places(facts: Facts) -> Array:
-    channel = facts.case.settings["channel_axis"] % facts.x.ndim
-    axes = tuple(axis for axis in range(1, facts.x.ndim) if axis != channel)
-    return facts.gamma * _normalised(facts, facts.x, axes) + facts.beta
+def _over_places(steps: FormulaSteps) -> Array:
+    channel = steps.case.settings["channel_axis"] % steps.x.ndim
+    axes = tuple(axis for axis in range(1, steps.x.ndim) if axis != channel)
+    return steps.gamma * _normalised(steps, steps.x, axes) + steps.beta
 
 
-def _by_halves(one: Seen) -> Array:
-    facts = one.facts
-    if not facts.training:
+def _by_halves(one: ObservedResult) -> Array:
+    steps = one.steps
+    if not steps.training:
         return one.expected
-    half = facts.n // 2
-    parts = [part for part in (facts.data[:, :half], facts.data[:, half:]) if part.shape[1]]
-    rows = np.concatenate([_normalised(facts, part, (1,)) for part in parts], axis=1)
-    return facts.gamma * facts.back(rows) + facts.beta
+    half = steps.n // 2
+    parts = [part for part in (steps.data[:, :half], steps.data[:, half:]) if part.shape[1]]
+    rows = np.concatenate([_normalised(steps, part, (1,)) for part in parts], axis=1)
+    return steps.gamma * steps.back(rows) + steps.beta

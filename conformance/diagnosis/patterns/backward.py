@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ....spec.operators import OPERATORS
-from .facts import Facts
-from .observing import Seen
-from .relation import Relation, said
+from .formula_steps import FormulaSteps
+from .observing import ObservedResult
+from .relation import LinearRelation, without_number
 
 Array = np.ndarray
 
@@ -48,69 +48,73 @@ _PARTS: tuple[tuple[str, Callable[[int], Array]], ...] = (
 )
 
 
-def backward_relations(operator: str, name: str) -> Iterator[Relation]:
+def backward_relations(operator: str, name: str) -> Iterator[LinearRelation]:
     """Wrong forms of a normalisation's gradient: another gain in dx, fewer groups in dgamma or dbeta."""
     record = OPERATORS[operator]
     if record.composed:
         return
     if name == "dx" and "gamma" in record.arguments:
         for words, change in _GAINS:
-            yield Relation(said(f"what the formula gives with {words} in place of gamma"), _with_gain(change))
+            yield LinearRelation(
+                without_number(f"what the formula gives with {words} in place of gamma"), _with_gain(change)
+            )
     if name in ("dgamma", "dbeta"):
         for words, among in _PARTS:
-            yield Relation(said(f"the sum over {words}"), _over(name, among))
+            yield LinearRelation(without_number(f"the sum over {words}"), _over(name, among))
         factor = " xhat" if name == "dgamma" else ""
-        yield Relation(said(f"the sum of dx{factor} in place of g{factor}"), _of_dx(name), rounded=_rounded_dx(name))
+        yield LinearRelation(
+            without_number(f"the sum of dx{factor} in place of g{factor}"), _of_dx(name), rounded=_rounded_dx(name)
+        )
 
 
-def _with_gain(change: Callable[[Array], Array]) -> Callable[[Seen], Array | None]:
-    def made(one: Seen) -> Array | None:
-        facts = one.facts
-        if facts.given("gamma") is None:
+def _with_gain(change: Callable[[Array], Array]) -> Callable[[ObservedResult], Array | None]:
+    def made(one: ObservedResult) -> Array | None:
+        steps = one.steps
+        if steps.given("gamma") is None:
             return one.expected
-        return input_gradient(facts, change(facts.rows(facts.gamma)))
+        return input_gradient(steps, change(steps.rows(steps.gamma)))
 
     return made
 
 
-def input_gradient(facts: Facts, gain: Array) -> Array:
+def input_gradient(steps: FormulaSteps, gain: Array) -> Array:
     """dx of a normalisation, given the gain beside each value; one group a row."""
-    h, xhat = gain * facts.rows(facts.g), facts.rows(facts.xhat)
-    if not facts.training:
-        return facts.back(facts.r * h)
-    centre = h.mean(axis=1, keepdims=True) if facts.case.record.centred else 0.0
-    return facts.back(facts.r * (h - centre - xhat * (h * xhat).mean(axis=1, keepdims=True)))
+    h, xhat = gain * steps.rows(steps.g), steps.rows(steps.xhat)
+    if not steps.training:
+        return steps.back(steps.r * h)
+    centre = h.mean(axis=1, keepdims=True) if steps.case.record.centred else 0.0
+    return steps.back(steps.r * (h - centre - xhat * (h * xhat).mean(axis=1, keepdims=True)))
 
 
-def _of_dx(name: str) -> Callable[[Seen], Array]:
-    def made(one: Seen) -> Array:
-        facts = one.facts
-        dx = input_gradient(facts, facts.rows(facts.gamma))
-        return facts.total(dx * facts.xhat if name == "dgamma" else dx)
+def _of_dx(name: str) -> Callable[[ObservedResult], Array]:
+    def made(one: ObservedResult) -> Array:
+        steps = one.steps
+        dx = input_gradient(steps, steps.rows(steps.gamma))
+        return steps.total(dx * steps.xhat if name == "dgamma" else dx)
 
     return made
 
 
-def _rounded_dx(name: str) -> Callable[[Seen], Array]:
+def _rounded_dx(name: str) -> Callable[[ObservedResult], Array]:
     """The sum of dx's roundings: those of each of its parts."""
 
-    def made(one: Seen) -> Array:
-        facts = one.facts
-        h, xhat = np.abs(facts.rows(facts.gamma * facts.g)), np.abs(facts.rows(facts.xhat))
+    def made(one: ObservedResult) -> Array:
+        steps = one.steps
+        h, xhat = np.abs(steps.rows(steps.gamma * steps.g)), np.abs(steps.rows(steps.xhat))
         along = np.abs(h * xhat).mean(axis=1, keepdims=True)
-        parts = facts.back(facts.r * (h + h.mean(axis=1, keepdims=True) + xhat * along))
-        factor = np.abs(facts.xhat) if name == "dgamma" else 1.0
+        parts = steps.back(steps.r * (h + h.mean(axis=1, keepdims=True) + xhat * along))
+        factor = np.abs(steps.xhat) if name == "dgamma" else 1.0
         # The rounding of the mean enters each value in the same way as xhat.
-        enlarged = facts.back(1 + np.abs(facts.mean) * facts.r)
-        return (facts.n + 16) * one.values.unit * facts.total(parts * factor * enlarged)
+        enlarged = steps.back(1 + np.abs(steps.mean) * steps.r)
+        return (steps.n + 16) * one.values.unit * steps.total(parts * factor * enlarged)
 
     return made
 
 
-def _over(name: str, among: Callable[[int], Array]) -> Callable[[Seen], Array]:
-    def made(one: Seen) -> Array:
-        facts = one.facts
-        terms = facts.g * facts.xhat if name == "dgamma" else facts.g
-        return facts.total(facts.back(np.where(among(facts.count)[:, None], facts.rows(terms), 0.0)))
+def _over(name: str, among: Callable[[int], Array]) -> Callable[[ObservedResult], Array]:
+    def made(one: ObservedResult) -> Array:
+        steps = one.steps
+        terms = steps.g * steps.xhat if name == "dgamma" else steps.g
+        return steps.total(steps.back(np.where(among(steps.count)[:, None], steps.rows(terms), 0.0)))
 
     return made

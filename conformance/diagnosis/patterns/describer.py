@@ -12,24 +12,25 @@ from ....spec.operators import OPERATORS
 from ...cases.case import Case
 from ...cases.description import Description
 from ...cases.generate import generate
-from ...engine.folding import telling
+from ...engine.folding import priority
 from ...judging.verdicts import Result
 from ...requests.profiles import profile_of
 from ..extremes import tamed
+from ..question_maker import FRESH_SEED
 from ..search import Search
 from .axes import axes_relations
 from .backward import backward_relations
-from .inner import Inner, inner_values
+from .inner import InnerValue, inner_values
 from .inputs import rounded_inputs
-from .memory import other_than_at_first, overwritten, remembered
+from .memory import differs_from_first_call, memory_in_words, overwritten_in_words
 from .moments import parameter_relations, spread_relations
-from .observing import Observer, Seen
-from .pattern import Pattern, Wrong
-from .places import EVERYWHERE, Place, place_of_some, places_of, says_it_all, share
+from .observing import ObservedResult, Observer
+from .pattern import Pattern, WrongResult, listed
+from .places import EVERYWHERE, Place, is_nearly_all_wrong, place_of_some, places_of, share
 from .refusals import refusal
-from .relation import Relation, plain_relations
+from .relation import LinearRelation, plain_relations
 from .running import running_relations
-from .special import misread_layouts, unseen_specials
+from .special import misread_layouts, misread_special_values
 from .terms import clipped_relations, term_relations
 from .thresholds import thresholds
 
@@ -37,18 +38,16 @@ Array = np.ndarray
 
 #: Cases that a description is formed on beside the violated ones, and fresh cases that it must survive. On a slow
 #: target, only the questions of the search before are available.
-_FORMED, _FRESH = 20, 20
-#: The seed for free cases: no user gives it.
-_SEED = 1 << 65
+_FORMING_CASES, _FRESH_CASES = 20, 20
 #: If at most this share of ordinary cases is wrong, it may be a question of size.
-_FEW = 0.1
+_SMALL_SHARE = 0.1
 #: On a slow target, the most calls for values or gradients that the search and the description make together. With the
 #: checks of the search, and the search for what follows from what, that makes thirty calls.
 _MOST_SLOW = 18
 #: An inner value has to be seen in at least this many formed and this many fresh cases.
-_LEAST = 5
+_MIN_OBSERVED = 5
 #: Violated cases that are looked at, at most.
-_SHOWN = 16
+_MOST_VIOLATED = 16
 
 
 @attrs.define
@@ -68,15 +67,21 @@ class Describer:
         most = _MOST_SLOW if search.subject.slow else None
         observer = Observer(search.subject, search.library, most)
         for question, answer in search.answered:
-            observer.knows(question, answer)
+            observer.add(question, answer)
         return cls(observer, search.violations)
 
     def described(self) -> Pattern | None:
         """The description; None if nothing was found that holds."""
         formed, fresh = self._formed(), self._fresh()
         if self.observer.most is not None:  # the calls that are left go to fresh cases
-            list(self.observer.seen(fresh))
-        finds = (self._of_calls, self._of_refusals, self._of_values, self._of_sizes, self._of_the_rest)
+            list(self.observer.observed(fresh))
+        finds = (
+            self._describe_memory,
+            self._describe_refusals,
+            self._describe_values,
+            self._describe_sizes,
+            self._describe_the_rest,
+        )
         with np.errstate(all="ignore"):  # formulas on trial divide by zero, and wrong values may overflow
             return next((found for find in finds if (found := find(formed, fresh)) is not None), None)
 
@@ -85,35 +90,35 @@ class Describer:
     def _violated(self, *requirements: str) -> tuple[str, ...]:
         """The violated requirements that begin with one of these words: an id, or a prefix such as "CM-V"."""
         ids = dict.fromkeys(one.requirement for one in self.violations)
-        return tuple(sorted((one for one in ids if any(one.startswith(name) for name in requirements)), key=telling))
+        return tuple(sorted((one for one in ids if any(one.startswith(name) for name in requirements)), key=priority))
 
-    def _of_calls(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
+    def _describe_memory(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         violated = self._violated("CM-P2", "CM-P5")
-        words = remembered(self.observer, fresh) if violated else ""
-        words = words or (other_than_at_first(self.observer, self.violations) if violated else "")
+        words = memory_in_words(self.observer, fresh) if violated else ""
+        words = words or (differs_from_first_call(self.observer, self.violations) if violated else "")
         # Memory comes first: it is the only reason why a formula is violated.
         explains = tuple(dict.fromkeys((*violated, *self._violated(""))))
-        return Pattern(begun(f"{words}."), explains) if words else None
+        return Pattern(capitalised(f"{words}."), explains) if words else None
 
-    def _of_refusals(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
+    def _describe_refusals(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         words = refusal(self.observer, self.operator, formed, fresh)
-        return Pattern(begun(f"{words}."), self._failing(formed)) if words and self._failing(formed) else None
+        return Pattern(capitalised(f"{words}."), self._failing(formed)) if words and self._failing(formed) else None
 
     def _failing(self, cases: Sequence[Case]) -> tuple[str, ...]:
         """The violations on whose cases a call fails."""
         lost = {id(one) for one in cases if any(self._fails(one, derivative=way) for way in (False, True))}
-        return self._on(lost) or self._violated("CM-T")
+        return self._violated_on(lost) or self._violated("CM-T")
 
     def _fails(self, case: Case, *, derivative: bool) -> bool:
         answer = self.observer.answer(case, derivative=derivative)
         return answer is not None and bool(answer.words)
 
-    def _of_values(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
-        before, after = [*self.observer.seen(formed)], [*self.observer.seen(fresh)]
+    def _describe_values(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
+        before, after = [*self.observer.observed(formed)], [*self.observer.observed(fresh)]
         wrong = self._all_wrong(before, after)
-        few = sum(one.wrong.any() for one in after) <= _FEW * len(after)
+        few = sum(one.wrong.any() for one in after) <= _SMALL_SHARE * len(after)
         if few or any(one.place is not None and one.place.counts for one in wrong):
-            found = self._of_sizes(formed, fresh, followed=True)
+            found = self._describe_sizes(formed, fresh, followed=True)
             if found is not None:
                 return found
         explains = self._explained(wrong, before)
@@ -124,14 +129,16 @@ class Describer:
         sentence = sentence_of(wrong, [*names], record.outputs)
         if record.normalises and not record.centred:
             sentence = re.sub(r"\bvar\b", "mean(x^2)", _uncentred(sentence))
-        return Pattern(begun(sentence), explains, wrong=tuple(wrong))
+        return Pattern(capitalised(sentence), explains, wrong=tuple(wrong))
 
-    def _all_wrong(self, before: Sequence[Seen], after: Sequence[Seen]) -> list[Wrong]:
+    def _all_wrong(self, before: Sequence[ObservedResult], after: Sequence[ObservedResult]) -> list[WrongResult]:
         names = dict.fromkeys(one.name for one in (*before, *after))
         found = [one for name in names if (one := self._wrong(name, before, after)) is not None]
         return [self._plainer(one, before, after) if one.relation is None else one for one in found]
 
-    def _plainer(self, wrong: Wrong, before: Sequence[Seen], after: Sequence[Seen]) -> Wrong:
+    def _plainer(
+        self, wrong: WrongResult, before: Sequence[ObservedResult], after: Sequence[ObservedResult]
+    ) -> WrongResult:
         """
         For a result without a relation: try cases without parts that count their calls, then values inside the layer.
         """
@@ -144,28 +151,30 @@ class Describer:
         inside = (self._inside(inner) for inner in inner_values(self.operator) if wrong.name == "y")
         return next((one for one in inside if one is not None), wrong)
 
-    def _inside(self, inner: Inner) -> Wrong | None:
+    def _inside(self, inner: InnerValue) -> WrongResult | None:
         """The mistake in an inner value, if it explains y."""
-        seen, fresh = ([*self._of_recipes(inner.recipes, seed)] for seed in (0, _SEED))
-        values = [[shown for one in some if (shown := inner.seen(one)) is not None] for some in (seen, fresh)]
-        if min(map(len, values)) < _LEAST:
+        seen, fresh = ([*self._of_recipes(inner.recipes, seed)] for seed in (0, FRESH_SEED))
+        values = [[shown for one in some if (shown := inner.observed(one)) is not None] for some in (seen, fresh)]
+        if min(map(len, values)) < _MIN_OBSERVED:
             return None
         found = self._wrong(values[0][0].name, *values, relations=[*inner.relations(values[0])])
         if found is None or found.relation is None:
             return None
-        others = [*self._of_recipes(inner.others, _SEED)] if inner.others else []
+        others = [*self._of_recipes(inner.other_recipes, FRESH_SEED)] if inner.other_recipes else []
         if not inner.explains(found, others):
             return None
         return attrs.evolve(found, name=inner.name, shown_by="y")
 
-    def _of_recipes(self, recipes: Sequence[str], seed: int) -> Iterator[Seen]:
+    def _of_recipes(self, recipes: Sequence[str], seed: int) -> Iterator[ObservedResult]:
         """y of cases with these recipes."""
         plain = [one for one in profile_of("quick").cases(self.operator, seed) if _ordinary(one)]
-        chosen = plain[:: max(1, len(plain) // _FORMED)]
+        chosen = plain[:: max(1, len(plain) // _FORMING_CASES)]
         described = (tamed(attrs.evolve(one, recipe=recipes[i % len(recipes)])) for i, one in enumerate(chosen))
-        yield from (one for one in self.observer.seen(self._cases(described)) if one.name == "y")
+        yield from (one for one in self.observer.observed(self._cases(described)) if one.name == "y")
 
-    def _of_sizes(self, formed: Sequence[Case], fresh: Sequence[Case], *, followed: bool = False) -> Pattern | None:
+    def _describe_sizes(
+        self, formed: Sequence[Case], fresh: Sequence[Case], *, followed: bool = False
+    ) -> Pattern | None:
         """The description by sizes; ``followed``: only one whose rule every size follows."""
         violated = [one.violated_on for one in self.violations if one.violated_on is not None]
         for found in thresholds(self.observer, self.operator, violated):
@@ -174,15 +183,15 @@ class Describer:
             # Cases of the sweep are plain: what is said about them must also hold in all ordinary cases that are wrong.
             ordinary = ([one for one in cases if self._is_wrong(one)] for cases in (formed, fresh))
             swept = (found.cases[::2], found.cases[1::2])
-            seen = [[*self.observer.seen((*some, *more))] for some, more in zip(swept, ordinary, strict=True)]
+            seen = [[*self.observer.observed((*some, *more))] for some, more in zip(swept, ordinary, strict=True)]
             wrong = self._all_wrong(*seen)
             names = [one.name for one in wrong]
             if names:
-                told = _clauses([one for one in wrong if one.place is not EVERYWHERE and one.place is not None])
-                told += _clauses([one for one in wrong if one.place is EVERYWHERE])
-                beyond = f": there {'; '.join(told)}" if told else ""
+                clauses = _clauses([one for one in wrong if one.place is not EVERYWHERE and one.place is not None])
+                clauses += _clauses([one for one in wrong if one.place is EVERYWHERE])
+                beyond = f": there {'; '.join(clauses)}" if clauses else ""
                 verb = "is" if len(names) == 1 else "are"
-                shown = self._on(self._large(found.right_up_to))
+                shown = self._violated_on(self._large(found.right_up_to))
                 own = [one for one in shown if not one.startswith("CM-")]
                 # A size is no mistake of a layout or of a later call, though the calls that show those are large too.
                 explains = tuple(dict.fromkeys((*own, *self._violated("CM-S1"), *shown)))
@@ -192,34 +201,36 @@ class Describer:
         return None
 
     def _is_wrong(self, case: Case) -> bool:
-        return any(one.wrong.any() for one in self.observer.seen([case]))
+        return any(one.wrong.any() for one in self.observer.observed([case]))
 
     def _large(self, most: int) -> set[int]:
         """The violated cases with more values of x than a size."""
         shown = [self.observer.case(one.violated_on) for one in self.violations if one.violated_on is not None]
         return {id(one) for one in shown if one is not None and one.x.size > most}
 
-    def _of_the_rest(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
+    def _describe_the_rest(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         """A description of mistakes that no plain call shows."""
         kinds: tuple[tuple[tuple[str, ...], Callable[[Observer, Sequence[Case]], str]], ...] = (
-            (("CM-P1",), overwritten),
+            (("CM-P1",), overwritten_in_words),
             (("CM-V",), misread_layouts),
-            (("CM-N",), unseen_specials),
+            (("CM-N",), misread_special_values),
         )
-        told, explains = [], []
+        clauses, explains = [], []
         for requirements, find in kinds:
             violated = self._violated(*requirements)
             words = find(self.observer, fresh) if violated and self.observer.most is None else ""
             if words:
-                told.append(words)
+                clauses.append(words)
                 explains += violated
-        if told:
-            return Pattern(begun(f"{'; '.join(told)}; every plain call that was tried is right."), tuple(explains))
+        if clauses:
+            return Pattern(
+                capitalised(f"{'; '.join(clauses)}; every plain call that was tried is right."), tuple(explains)
+            )
         return None
 
     def again(self, pattern: Pattern) -> Pattern | None:
         """The same description for the same target in another dtype; None if it does not hold there."""
-        seen = [*self.observer.seen([*self._formed(), *self._fresh()])]
+        seen = [*self.observer.observed([*self._formed(), *self._fresh()])]
         if not pattern.wrong or {one.name for one in seen if one.wrong.any()} != {one.name for one in pattern.wrong}:
             return None  # inner values are searched anew
         for wrong in pattern.wrong:
@@ -242,17 +253,21 @@ class Describer:
         """The cases that show violations, and others of the deck."""
         shown = [one.violated_on for one in self.violations if one.violated_on is not None]
         plain = [one for one in profile_of("quick").cases(self.operator, 0) if _ordinary(one)]
-        return self._cases([*dict.fromkeys(shown)][:_SHOWN]) + self._cases(plain[:: max(1, len(plain) // _FORMED)])
+        return self._cases([*dict.fromkeys(shown)][:_MOST_VIOLATED]) + self._cases(
+            plain[:: max(1, len(plain) // _FORMING_CASES)]
+        )
 
     def _fresh(self) -> list[Case]:
-        free = [one for one in generate(self.operator, _SEED, _FRESH) if _ordinary(one)]
-        other = [one for one in profile_of("quick").cases(self.operator, _SEED) if _ordinary(one)]
-        return self._cases(tamed(one) for one in (*free, *other[:: max(1, len(other) // _FRESH)]))
+        free = [one for one in generate(self.operator, FRESH_SEED, _FRESH_CASES) if _ordinary(one)]
+        other = [one for one in profile_of("quick").cases(self.operator, FRESH_SEED) if _ordinary(one)]
+        return self._cases(tamed(one) for one in (*free, *other[:: max(1, len(other) // _FRESH_CASES)]))
 
     def _cases(self, descriptions: Iterable[Description]) -> list[Case]:
         found = [self.observer.case(one) for one in descriptions]
         return [
-            one for one in dict.fromkeys(found) if one is not None and not one.bulky and one.x.size and _lively(one)
+            one
+            for one in dict.fromkeys(found)
+            if one is not None and not one.bulky and one.x.size and _gamma_is_nonzero(one)
         ]
 
     # -- results ---------------------------------------------------------------------------------
@@ -260,10 +275,10 @@ class Describer:
     def _wrong(
         self,
         name: str,
-        before: Sequence[Seen],
-        after: Sequence[Seen],
-        relations: Sequence[Relation] | None = None,
-    ) -> Wrong | None:
+        before: Sequence[ObservedResult],
+        after: Sequence[ObservedResult],
+        relations: Sequence[LinearRelation] | None = None,
+    ) -> WrongResult | None:
         """How a result is wrong; ``relations``: to be tried in place of those of its name."""
         seen, fresh = ([one for one in some if one.name == name] for some in (before, after))
         if not any(one.wrong.any() for one in seen):
@@ -272,21 +287,23 @@ class Describer:
         for place in (EVERYWHERE, *places):
             found = self._related(name, seen, fresh, place, relations)
             if found is not None:
-                return Wrong(name, *found, place)
+                return WrongResult(name, *found, place)
         for place in places:
-            if says_it_all(place, seen, fresh):
-                return Wrong(name, place=place)
+            if is_nearly_all_wrong(place, seen, fresh):
+                return WrongResult(name, place=place)
         relation, number = self._related(name, seen, fresh, None, relations) or (None, 0.0)
-        return Wrong(name, relation, number, size=_size(seen, fresh, place_of_some(self.operator, [*seen, *fresh])))
+        return WrongResult(
+            name, relation, number, size=_size(seen, fresh, place_of_some(self.operator, [*seen, *fresh]))
+        )
 
     def _related(
         self,
         name: str,
-        seen: Sequence[Seen],
-        fresh: Sequence[Seen],
+        seen: Sequence[ObservedResult],
+        fresh: Sequence[ObservedResult],
         place: Place | None,
-        relations: Sequence[Relation] | None,
-    ) -> tuple[Relation, float] | None:
+        relations: Sequence[LinearRelation] | None,
+    ) -> tuple[LinearRelation, float] | None:
         """
         The relation of the result to the right one, in a place or wherever it is wrong, if fresh cases confirm it.
         """
@@ -294,11 +311,11 @@ class Describer:
         again = [_where(one, place) for one in fresh]
         for relation in self._relations(name, seen, place) if relations is None else relations:
             number = relation.fitted(seen, where)
-            if number is not None and relation.holds(number, fresh, again) and relation.tells(fresh, again):
+            if number is not None and relation.holds(number, fresh, again) and relation.is_evident(fresh, again):
                 return relation, number
         return None
 
-    def _relations(self, name: str, seen: Sequence[Seen], place: Place | None) -> Iterable[Relation]:
+    def _relations(self, name: str, seen: Sequence[ObservedResult], place: Place | None) -> Iterable[LinearRelation]:
         yield from plain_relations(name)
         yield from running_relations(name)
         yield from term_relations(self.operator, name)
@@ -313,19 +330,19 @@ class Describer:
             if inside and all(where.all() or not where.any() for _, where in inside):
                 yield from spread_relations([one for one, where in inside if where.all()])
 
-    def _explained(self, wrong: Sequence[Wrong], seen: Sequence[Seen]) -> tuple[str, ...]:
+    def _explained(self, wrong: Sequence[WrongResult], seen: Sequence[ObservedResult]) -> tuple[str, ...]:
         """The violations on whose cases one of the described results is wrong."""
         names = {one.result for one in wrong}
-        return self._on({id(one.case) for one in seen if one.name in names and one.wrong.any()})
+        return self._violated_on({id(one.case) for one in seen if one.name in names and one.wrong.any()})
 
-    def _on(self, cases: Set[int]) -> tuple[str, ...]:
+    def _violated_on(self, cases: Set[int]) -> tuple[str, ...]:
         """The violations that show on some cases, the most telling first."""
         found = []
         for one in self.violations:
             case = None if one.violated_on is None else self.observer.case(one.violated_on)
             if case is not None and id(case) in cases:
                 found.append(one.requirement)
-        return tuple(sorted(dict.fromkeys(found), key=telling))
+        return tuple(sorted(dict.fromkeys(found), key=priority))
 
 
 def _ordinary(description: Description) -> bool:
@@ -338,20 +355,20 @@ def _counts(case: Case) -> bool:
     return described is not None and described.recipe == "counted"
 
 
-def _lively(case: Case) -> bool:
+def _gamma_is_nonzero(case: Case) -> bool:
     """Whether gamma is not zero everywhere. If it is, nothing is known about how far roundings carry."""
     gamma = case.inputs.get("gamma")
     return gamma is None or bool(np.any(gamma != 0))
 
 
-def _where(one: Seen, place: Place | None) -> Array:
+def _where(one: ObservedResult, place: Place | None) -> Array:
     if place is None:
         return one.wrong
     mask = place.mask(one)
     return np.zeros(one.got.shape, bool) if mask is None else mask
 
 
-def _size(seen: Sequence[Seen], fresh: Sequence[Seen], among: Place | None) -> str:
+def _size(seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult], among: Place | None) -> str:
     """In how many cases it is wrong, where, and by how much: for results without a pattern."""
     cases = [*seen, *fresh]
     wrong = [one for one in cases if one.wrong.any()]
@@ -359,7 +376,7 @@ def _size(seen: Sequence[Seen], fresh: Sequence[Seen], among: Place | None) -> s
     return f"wrong in {len(wrong)} of {len(cases)} cases, {where}{_at_most(wrong)}"
 
 
-def _at_most(wrong: Sequence[Seen]) -> str:
+def _at_most(wrong: Sequence[ObservedResult]) -> str:
     errors = []
     for one in wrong:
         with np.errstate(all="ignore"):
@@ -371,27 +388,29 @@ def _at_most(wrong: Sequence[Seen]) -> str:
     return f"; the largest error is {float(f'{100 * largest:.1g}'):g} % of the largest right value of its case"
 
 
-def sentence_of(wrong: Sequence[Wrong], names: Sequence[str], outputs: Sequence[str]) -> str:
+def sentence_of(wrong: Sequence[WrongResult], names: Sequence[str], outputs: Sequence[str]) -> str:
     """One sentence for all wrong results. It says of gradients that only follow from a wrong y that they do."""
     bad = {one.result for one in wrong}
     follows = {one.name for one in wrong if one.result not in outputs and bad & set(outputs)}
-    told = _clauses([one for one in wrong if one.name not in follows or (one.relation is not None and "y" not in bad)])
+    clauses = _clauses(
+        [one for one in wrong if one.name not in follows or (one.relation is not None and "y" not in bad)]
+    )
     right = [name for name in names if name not in bad]
     if follows:
-        told.append("gradients are wrong too")
+        clauses.append("gradients are wrong too")
     elif right and not bad & set(outputs):
         always = " in all of them" if any(one.size for one in wrong) else ""
-        told.append(f"{listed(right)} {'is' if len(right) == 1 else 'are'} right{always}")
+        clauses.append(f"{listed(right)} {'is' if len(right) == 1 else 'are'} right{always}")
     elif right and "y" in bad and any(name not in outputs for name in right):
-        told.append("the gradients are those of the right formula")
-    return re.sub(r",(?=[;.])", "", f"{'; '.join(told)}.")
+        clauses.append("the gradients are those of the right formula")
+    return re.sub(r",(?=[;.])", "", f"{'; '.join(clauses)}.")
 
 
-def _clauses(wrong: Sequence[Wrong]) -> list[str]:
+def _clauses(wrong: Sequence[WrongResult]) -> list[str]:
     """One clause for all results that are wrong in the same words."""
     alike: dict[str, list[str]] = {}
     for one in wrong:
-        alike.setdefault(one.told if one.place is not None else one.words, []).append(one.name)
+        alike.setdefault(one.predicate if one.place is not None else one.clause, []).append(one.name)
     return [
         words
         if words.startswith(f"{names[0]} is ")
@@ -405,14 +424,9 @@ def _uncentred(sentence: str) -> str:
     return sentence.replace("the variance", "the mean square").replace("squared deviations", "squares")
 
 
-def begun(sentence: str) -> str:
+def capitalised(sentence: str) -> str:
     """A sentence with a capital, unless it begins with a symbol."""
     first = sentence.split(maxsplit=1)[0]
     return (
         sentence[0].upper() + sentence[1:] if first in ("the", "of", "a", "an", "taking", "what", "each") else sentence
     )
-
-
-def listed(names: Sequence[str]) -> str:
-    """Some names in a row."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

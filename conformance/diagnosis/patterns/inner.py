@@ -15,25 +15,25 @@ import numpy as np
 from ....spec.parts import Part
 from ..answers import Values
 from .axes import axes_relations
-from .facts import logistic
+from .formula_steps import logistic, softmax
 from .moments import parameter_relations, spread_relations
-from .observing import Seen
-from .pattern import Wrong
-from .relation import Relation, plain_relations, said
+from .observing import ObservedResult
+from .pattern import WrongResult
+from .relation import LinearRelation, plain_relations, without_number
 from .terms import clipped_relations, term_relations
 
 Array = np.ndarray
 
 #: An inner value is known if the envelope leaves it unsure by no more than this part of the largest value.
-_KNOWN = 2.0**-6
+_MOST_UNSURE = 2.0**-6
 #: Computing y from it adds a few roundings.
-_STEPS = 8.0
+_EXTRA_ROUNDINGS = 8.0
 #: A logit may be unsure by no more than this, which is a tenth of the gate, relative, at most.
-_LOGIT_KNOWN = 0.1
+_MOST_UNSURE_LOGIT = 0.1
 
 
 @attrs.frozen(eq=False)
-class Inner:
+class InnerValue:
     """One value inside a layer."""
 
     #: The words that a sentence begins with, before "is".
@@ -41,47 +41,51 @@ class Inner:
     #: Recipes whose parts let y show it. ``others`` are further recipes whose y it has to explain.
     recipes: tuple[str, ...]
     #: The value that y shows, beside the right one; None if this y does not show it.
-    made: Callable[[Seen], Values | None]
+    values_in: Callable[[ObservedResult], Values | None]
     #: The relations that it may have to the right one, given what was seen of it.
-    relations: Callable[[Sequence[Seen]], Iterable[Relation]]
-    others: tuple[str, ...] = ()
+    relations: Callable[[Sequence[ObservedResult]], Iterable[LinearRelation]]
+    other_recipes: tuple[str, ...] = ()
     #: Computes y from the inner value, for the other recipes.
-    onward: Callable[[Seen, Array], Array] | None = None
+    y_from: Callable[[ObservedResult, Array], Array] | None = None
     #: Whether it has x's shape, and so has groups and places in them.
-    shaped: bool = False
+    has_x_shape: bool = False
 
-    def seen(self, one: Seen) -> Seen | None:
+    def observed(self, one: ObservedResult) -> ObservedResult | None:
         """The inner value that y shows."""
         with np.errstate(all="ignore"):
-            values = self.made(one)
-        return None if values is None else Seen(one.case, "y" if self.shaped else self.name, values, one.largest)
+            values = self.values_in(one)
+        return (
+            None
+            if values is None
+            else ObservedResult(one.case, "y" if self.has_x_shape else self.name, values, one.largest)
+        )
 
-    def explains(self, wrong: Wrong, seen: Sequence[Seen]) -> bool:
+    def explains(self, wrong: WrongResult, seen: Sequence[ObservedResult]) -> bool:
         """Whether y of the other recipes follows from what is wrong with the inner value."""
-        if self.onward is None or wrong.relation is None or wrong.place is None:
-            return self.onward is None
+        if self.y_from is None or wrong.relation is None or wrong.place is None:
+            return self.y_from is None
         for one in seen:
-            shown = self.seen(one)
+            shown = self.observed(one)
             mask = None if shown is None else wrong.place.mask(shown)
             wanted = None if shown is None else wrong.relation.value(wrong.number, shown)
             if shown is None or mask is None or wanted is None:
                 return False
             with np.errstate(all="ignore"):
-                y = self.onward(one, np.where(mask, wanted, shown.expected))
-                if (np.abs(one.got - y) > one.slack + _STEPS * one.values.unit * np.abs(y))[one.judged].any():
+                y = self.y_from(one, np.where(mask, wanted, shown.expected))
+                if (np.abs(one.got - y) > one.slack + _EXTRA_ROUNDINGS * one.values.unit * np.abs(y))[one.judged].any():
                     return False
         return True
 
 
-def inner_values(operator: str) -> tuple[Inner, ...]:
+def inner_values(operator: str) -> tuple[InnerValue, ...]:
     """The inner values of a layer with parts; none for other operators."""
     return _INNER.get(operator, ())
 
 
-def _known(one: Seen, numerator: Array, denominator: Array, expected: Array) -> Values:
+def _known(one: ObservedResult, numerator: Array, denominator: Array, expected: Array) -> Values:
     """numerator / denominator, where the envelope of y leaves little doubt about it."""
     unsure = one.values.envelope / np.abs(denominator)
-    known = np.isfinite(numerator) & (unsure <= _KNOWN * np.abs(expected).max(initial=0.0))
+    known = np.isfinite(numerator) & (unsure <= _MOST_UNSURE * np.abs(expected).max(initial=0.0))
     got = np.where(known, numerator / denominator, expected)
     return Values(got, expected, np.where(known, unsure, np.inf), one.values.unit)
 
@@ -89,31 +93,31 @@ def _known(one: Seen, numerator: Array, denominator: Array, expected: Array) -> 
 # A block's sublayer ---------------------------------------------------------------------------------------------
 
 
-def _handed(one: Seen) -> Values | None:
+def _handed(one: ObservedResult) -> Values | None:
     """The input of a sublayer that multiplies it by a number."""
     part = one.case.parts.get("sublayer")
     if not isinstance(part, Part):
         return None
     factor = {"scaled": part.number, "negated": -1.0}.get(part.kind, 1.0)
-    return _known(one, one.got - one.facts.x, np.full(one.got.shape, factor), one.facts.normalised)
+    return _known(one, one.got - one.steps.x, np.full(one.got.shape, factor), one.steps.normalised)
 
 
-def _ratio(one: Seen) -> Values | None:
+def _ratio(one: ObservedResult) -> Values | None:
     """The factor of x, relative to that of the sublayer's result, in the sum that is normalised; one for each group."""
-    facts = one.facts
-    xhat = facts.rows((one.got - facts.beta) / facts.gamma)
-    parts = [facts.rows(value) for value in (facts.x, facts.part("sublayer", facts.x))]
-    if facts.n < _ENOUGH or not np.isfinite(xhat).all() or not one.judged.all():
+    steps = one.steps
+    xhat = steps.rows((one.got - steps.beta) / steps.gamma)
+    parts = [steps.rows(value) for value in (steps.x, steps.part("sublayer", steps.x))]
+    if steps.n < _MIN_VALUES or not np.isfinite(xhat).all() or not one.judged.all():
         return None
-    slack = facts.rows(one.slack / np.abs(facts.gamma))
+    slack = steps.rows(one.slack / np.abs(steps.gamma))
     found = [_ratio_of(*rows) for rows in zip(xhat, *parts, slack, strict=True)]
     got, unsure = (np.array(each) for each in zip(*found, strict=True))
-    known = unsure <= _KNOWN
+    known = unsure <= _MOST_UNSURE
     return Values(np.where(known, got, 1.0), np.ones(got.shape), np.where(known, unsure, np.inf), one.values.unit)
 
 
 #: With fewer values in a group than this, the two parts of the sum cannot be told apart.
-_ENOUGH = 4
+_MIN_VALUES = 4
 
 
 def _ratio_of(xhat: Array, x: Array, f: Array, slack: Array) -> tuple[float, float]:
@@ -129,7 +133,7 @@ def _ratio_of(xhat: Array, x: Array, f: Array, slack: Array) -> tuple[float, flo
     return a / b, (da + abs(a / b) * db) / abs(b)
 
 
-def _of_layer_norm(seen: Sequence[Seen]) -> Iterator[Relation]:
+def _of_layer_norm(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]:
     yield from plain_relations("y")
     yield from term_relations("layer_norm", "y")
     yield from parameter_relations()
@@ -141,17 +145,17 @@ def _of_layer_norm(seen: Sequence[Seen]) -> Iterator[Relation]:
 # A residual sum ---------------------------------------------------------------------------------------------------
 
 
-def _sum(one: Seen) -> Values:
-    facts = one.facts
-    both = facts.part("shortcut", facts.x) + facts.part("branch", facts.x)
+def _sum(one: ObservedResult) -> Values:
+    steps = one.steps
+    both = steps.part("shortcut", steps.x) + steps.part("branch", steps.x)
     return Values(one.got, both, one.values.envelope, one.values.unit)
 
 
-def _activated(one: Seen, total: Array) -> Array:
-    return one.facts.part("activation", total)
+def _activated(one: ObservedResult, total: Array) -> Array:
+    return one.steps.part("activation", total)
 
 
-def _of_sum(seen: Sequence[Seen]) -> Iterator[Relation]:
+def _of_sum(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]:
     yield from plain_relations("y")
     yield from term_relations("residual", "y")
 
@@ -159,36 +163,38 @@ def _of_sum(seen: Sequence[Seen]) -> Iterator[Relation]:
 # Gates --------------------------------------------------------------------------------------------------------------
 
 
-def _gate(one: Seen) -> Values:
-    x, h = one.facts.x, one.facts.part("transform", one.facts.x)
-    return _known(one, one.got - x, h - x, one.facts.gate)
+def _gate(one: ObservedResult) -> Values:
+    x, h = one.steps.x, one.steps.part("transform", one.steps.x)
+    return _known(one, one.got - x, h - x, one.steps.gate)
 
 
-def _carry(one: Seen) -> Values:
-    x, h = one.facts.x, one.facts.part("transform", one.facts.x)
-    return _known(one, one.got - h * one.facts.gate, x, one.facts.carry)
+def _carry(one: ObservedResult) -> Values:
+    x, h = one.steps.x, one.steps.part("transform", one.steps.x)
+    return _known(one, one.got - h * one.steps.gate, x, one.steps.carry)
 
 
-def _logits_of(gate: Callable[[Seen], Values], role: str) -> Callable[[Seen], Values | None]:
+def _logits_of(gate: Callable[[ObservedResult], Values], role: str) -> Callable[[ObservedResult], Values | None]:
     """The logits that a gate was computed from, where it is neither fully open nor shut."""
 
-    def made(one: Seen) -> Values:
-        values, z = gate(one), one.facts.part(role, one.facts.x)
+    def values_in(one: ObservedResult) -> Values:
+        values, z = gate(one), one.steps.part(role, one.steps.x)
         t = values.got
         slope = t * (1 - t)
         unsure = values.envelope / slope
-        lost = ~((t > 0) & (t < 1) & (unsure < _LOGIT_KNOWN) & np.isfinite(z))
+        lost = ~((t > 0) & (t < 1) & (unsure < _MOST_UNSURE_LOGIT) & np.isfinite(z))
         got = np.where(lost, z, np.log(t) - np.log1p(-t))
         return Values(got, z, np.where(lost, np.inf, unsure), one.values.unit)
 
-    return made
+    return values_in
 
 
-def _of_gate(role: str) -> Callable[[Sequence[Seen]], Iterator[Relation]]:
-    def relations(seen: Sequence[Seen]) -> Iterator[Relation]:
+def _of_gate(role: str) -> Callable[[Sequence[ObservedResult]], Iterator[LinearRelation]]:
+    def relations(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]:
         yield from plain_relations("t")
         for words, change in _SQUASHED:
-            yield Relation(said(words), lambda one, change=change: change(one.facts.part(role, one.facts.x)))
+            yield LinearRelation(
+                without_number(words), lambda one, change=change: change(one.steps.part(role, one.steps.x))
+            )
 
     return relations
 
@@ -211,10 +217,10 @@ _SQUASHED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
 )
 
 
-def _of_carry(seen: Sequence[Seen]) -> Iterator[Relation]:
+def _of_carry(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]:
     yield from plain_relations("c")
     for words, change in _CARRIED:
-        yield Relation(said(words), lambda one, change=change: change(one.facts.gate))
+        yield LinearRelation(without_number(words), lambda one, change=change: change(one.steps.gate))
 
 
 _CARRIED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
@@ -226,20 +232,20 @@ _CARRIED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
 )
 
 
-def _plain(seen: Sequence[Seen]) -> Iterable[Relation]:
+def _plain(seen: Sequence[ObservedResult]) -> Iterable[LinearRelation]:
     return plain_relations("z")
 
 
 # Weights of branches --------------------------------------------------------------------------------------------
 
 
-def _weights(one: Seen) -> Values | None:
+def _weights(one: ObservedResult) -> Values | None:
     """The weights of branches, by least squares; None if they do not explain y, or the branches are too alike."""
-    logits, branches = one.facts.given("logits"), one.facts.branches
+    logits, branches = one.steps.given("logits"), one.steps.branches
     if logits is None or not branches or one.case.parts.get("fuse") is not None or not one.judged.all():
         return None
     columns = np.stack([branch.reshape(-1) for branch in branches], axis=1)
-    beside = (one.got - one.facts.x).reshape(-1)
+    beside = (one.got - one.steps.x).reshape(-1)
     if len(beside) < 2 * len(branches) or not (np.isfinite(beside).all() and np.isfinite(columns).all()):
         return None
     inverse = np.linalg.pinv(columns)
@@ -247,78 +253,75 @@ def _weights(one: Seen) -> Values | None:
     got, unsure = inverse @ beside, np.abs(inverse) @ slack
     if (np.abs(columns @ got - beside) > slack + np.abs(columns) @ unsure).any():
         return None
-    with np.errstate(all="ignore"):
-        weights = np.exp(logits - logits.max())
-    return Values(got, weights / weights.sum(), unsure, one.values.unit)
+    return Values(got, softmax(logits), unsure, one.values.unit)
 
 
-def _logits(one: Seen) -> Values | None:
+def _logits(one: ObservedResult) -> Values | None:
     """The logits behind the weights of branches, less their mean."""
-    values, logits = _weights(one), one.facts.given("logits")
+    values, logits = _weights(one), one.steps.given("logits")
     if values is None or logits is None or (values.got <= 2 * values.envelope).any() or not np.isfinite(logits).all():
         return None
     got = np.log(values.got)
     return Values(got - got.mean(), logits - logits.mean(), 2 * values.envelope / values.got, values.unit)
 
 
-def _of_weights(seen: Sequence[Seen]) -> Iterator[Relation]:
+def _of_weights(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]:
     yield from plain_relations("w")
     for words, change in _WEIGHED:
-        yield Relation(said(words), lambda one, change=change: change(np.asarray(one.facts.given("logits"))))
-
-
-def _softmax(z: Array) -> Array:
-    weights = np.exp(z - z.max())
-    return weights / weights.sum()
+        yield LinearRelation(
+            without_number(words), lambda one, change=change: change(np.asarray(one.steps.given("logits")))
+        )
 
 
 _WEIGHED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("1/K", lambda z: np.full(z.shape, 1 / z.size)),
     ("the logistic function of its logit", logistic),
-    ("the square of the right one", lambda z: _softmax(z) ** 2),
-    ("the square of the right one, divided by their sum,", lambda z: _softmax(2 * z)),
-    ("the root of the right one", lambda z: np.sqrt(_softmax(z))),
+    ("the square of the right one", lambda z: softmax(z) ** 2),
+    ("the square of the right one, divided by their sum,", lambda z: softmax(2 * z)),
+    ("the root of the right one", lambda z: np.sqrt(softmax(z))),
     ("1 for the largest logit and 0 for the others", lambda z: (np.arange(z.size) == z.argmax()).astype(float)),
     ("the right one divided by the largest", lambda z: np.exp(z - z.max())),
     ("|z| / sum |z|, z being the logits,", lambda z: np.abs(z) / np.abs(z).sum()),
-    ("that of the logits divided by the root of K", lambda z: _softmax(z / np.sqrt(z.size))),
-    ("that of the logits divided by K", lambda z: _softmax(z / z.size)),
-    ("that of tanh of the logits", lambda z: _softmax(np.tanh(z))),
-    ("that of max(z, 0), z being the logits,", lambda z: _softmax(np.maximum(z, 0))),
-    ("1 - w, w being the right one,", lambda z: 1 - _softmax(z)),
-    ("the right one, but 1 for the first branch", lambda z: np.r_[1.0, _softmax(z)[1:]]),
-    ("the right one, but 1 for the last branch", lambda z: np.r_[_softmax(z)[:-1], 1.0]),
-    ("the right one, and 1 more for the first branch", lambda z: np.r_[1 + _softmax(z)[0], _softmax(z)[1:]]),
-    ("that of the logits in order of size", lambda z: np.sort(_softmax(z))),
+    ("that of the logits divided by the root of K", lambda z: softmax(z / np.sqrt(z.size))),
+    ("that of the logits divided by K", lambda z: softmax(z / z.size)),
+    ("that of tanh of the logits", lambda z: softmax(np.tanh(z))),
+    ("that of max(z, 0), z being the logits,", lambda z: softmax(np.maximum(z, 0))),
+    ("1 - w, w being the right one,", lambda z: 1 - softmax(z)),
+    ("the right one, but 1 for the first branch", lambda z: np.r_[1.0, softmax(z)[1:]]),
+    ("the right one, but 1 for the last branch", lambda z: np.r_[softmax(z)[:-1], 1.0]),
+    ("the right one, and 1 more for the first branch", lambda z: np.r_[1 + softmax(z)[0], softmax(z)[1:]]),
+    ("that of the logits in order of size", lambda z: np.sort(softmax(z))),
 )
 
-_INNER: Mapping[str, tuple[Inner, ...]] = {
+_INNER: Mapping[str, tuple[InnerValue, ...]] = {
     "residual": (
-        Inner(
+        InnerValue(
             "the sum that an activation would be handed",
             ("leaf", "tanh_linear", "linear", "shortcut", "shared", "square"),
             _sum,
             _of_sum,
             ("activation", "post_activation", "projected"),
             _activated,
-            shaped=True,
+            has_x_shape=True,
         ),
     ),
     "pre_norm": (
-        Inner("what the sublayer is handed", ("scaled", "negated", "identity"), _handed, _of_layer_norm, shaped=True),
+        InnerValue(
+            "what the sublayer is handed", ("scaled", "negated", "identity"), _handed, _of_layer_norm, has_x_shape=True
+        ),
     ),
     "post_norm": (
-        Inner("the weight of x in the sum, beside the sublayer's,", ("leaf", "tanh_linear"), _ratio, _plain),
+        InnerValue("the weight of x in the sum, beside the sublayer's,", ("leaf", "tanh_linear"), _ratio, _plain),
     ),
     "highway": (
-        Inner("the transform gate", ("leaf", "linear", "square"), _gate, _of_gate("gate")),
-        Inner("the transform gate's logit", ("leaf", "linear", "square"), _logits_of(_gate, "gate"), _plain),
-        Inner("the carry gate", ("leaf", "linear", "leaf_carry", "chain_carry"), _carry, _of_carry),
-        Inner("the carry gate", ("leaf_carry", "chain_carry"), _carry, _of_gate("carry")),
-        Inner("the carry gate's logit", ("leaf_carry", "chain_carry"), _logits_of(_carry, "carry"), _plain),
+        InnerValue("the transform gate", ("leaf", "linear", "square"), _gate, _of_gate("gate")),
+        InnerValue("the transform gate's logit", ("leaf", "linear", "square"), _logits_of(_gate, "gate"), _plain),
+        InnerValue("the carry gate", ("leaf", "linear", "leaf_carry", "chain_carry"), _carry, _of_carry),
+        InnerValue("the carry gate", ("leaf_carry", "chain_carry"), _carry, _of_gate("carry")),
+        InnerValue("the carry gate's logit", ("leaf_carry", "chain_carry"), _logits_of(_carry, "carry"), _plain),
     ),
     "mhc": (
-        Inner("the weight of each branch", ("leaf",), _weights, _of_weights),
-        Inner("the logit of each branch, but for a constant,", ("leaf",), _logits, _plain),
+        InnerValue("the weight of each branch", ("leaf",), _weights, _of_weights),
+        InnerValue("the logit of each branch, but for a constant,", ("leaf",), _logits, _plain),
     ),
 }

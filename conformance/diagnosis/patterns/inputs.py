@@ -9,43 +9,50 @@ import numpy as np
 from ....reference.formats import FORMATS, Format
 from ....spec.operators import OPERATORS
 from .backward import input_gradient
-from .facts import Facts
-from .observing import Seen
-from .relation import Relation, said
+from .formula_steps import FormulaSteps
+from .observing import ObservedResult
+from .pattern import listed
+from .relation import LinearRelation, without_number
 
 Array = np.ndarray
 
 #: The dtypes that an input may be rounded to; then the inputs that may be rounded together.
 _NARROW = ("float16", "bfloat16", "float32")
-_TOGETHER = (("x",), ("gamma",), ("beta",), ("gamma", "beta"), ("x", "gamma", "beta"), ("running_mean", "running_var"))
-_OF_GRADIENTS = (("g",), ("x", "g"), ("x", "gamma", "g"))
+_ROUNDED_TOGETHER = (
+    ("x",),
+    ("gamma",),
+    ("beta",),
+    ("gamma", "beta"),
+    ("x", "gamma", "beta"),
+    ("running_mean", "running_var"),
+)
+_ROUNDED_FOR_GRADIENTS = (("g",), ("x", "g"), ("x", "gamma", "g"))
 
 
-def rounded_inputs(operator: str, name: str) -> Iterator[Relation]:
+def rounded_inputs(operator: str, name: str) -> Iterator[LinearRelation]:
     """y, or a gradient, computed from inputs that are rounded to a narrower dtype."""
     record = OPERATORS[operator]
     formula = _FORMULAS.get(name)
     if record.composed or formula is None:
         return
     known = {*record.arguments, "x", "g"}
-    for together in (*_TOGETHER, *(_OF_GRADIENTS if name != "y" else ())):
+    for together in (*_ROUNDED_TOGETHER, *(_ROUNDED_FOR_GRADIENTS if name != "y" else ())):
         if known.issuperset(together):
             for dtype in _NARROW:
                 words = ["the cotangent" if one == "g" else one for one in together]
-                listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-                yield Relation(
-                    said(f"what the formula gives with {listed} rounded to {dtype}"),
+                yield LinearRelation(
+                    without_number(f"what the formula gives with {listed(words)} rounded to {dtype}"),
                     _of_rounded(together, FORMATS[dtype], formula),
                 )
 
 
 def _of_rounded(
-    names: Sequence[str], format: Format, formula: Callable[[Facts], Array]
-) -> Callable[[Seen], Array | None]:
+    names: Sequence[str], format: Format, formula: Callable[[FormulaSteps], Array]
+) -> Callable[[ObservedResult], Array | None]:
     def rounded(value: Array | None) -> Array | None:
         return None if value is None else value.astype(format.dtype).astype(value.dtype)
 
-    def made(one: Seen) -> Array | None:
+    def made(one: ObservedResult) -> Array | None:
         case, given = one.case, {name: one.case.inputs[name] for name in names if name != "g"}
         if all(value is None for value in given.values()) and "g" not in names:
             return one.expected
@@ -53,14 +60,14 @@ def _of_rounded(
             other = case.replace(**{name: rounded(value) for name, value in given.items()})
             if "g" in names:
                 other = other.replace(g=rounded(case.g))
-            return formula(Facts(other))
+            return formula(FormulaSteps(other))
 
     return made
 
 
-_FORMULAS: dict[str, Callable[[Facts], Array]] = {
-    "y": lambda facts: facts.normalised,
-    "dx": lambda facts: input_gradient(facts, facts.rows(facts.gamma)),
-    "dgamma": lambda facts: facts.total(facts.g * facts.xhat),
-    "dbeta": lambda facts: facts.total(facts.g),
+_FORMULAS: dict[str, Callable[[FormulaSteps], Array]] = {
+    "y": lambda steps: steps.normalised,
+    "dx": lambda steps: input_gradient(steps, steps.rows(steps.gamma)),
+    "dgamma": lambda steps: steps.total(steps.g * steps.xhat),
+    "dbeta": lambda steps: steps.total(steps.g),
 }

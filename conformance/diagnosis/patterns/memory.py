@@ -10,40 +10,46 @@ import numpy as np
 from ....reference.formats import FORMATS
 from ....spec.errors import CALL_FAILED
 from ...cases.case import Case
-from ...checks.purity import last_changed, other
+from ...checks.purity import different_values, with_last_value_changed
 from ...judging.verdicts import Result
-from .facts import Facts
+from .formula_steps import FormulaSteps
 from .observing import Observer
 
 Array = np.ndarray
 
 #: Calls in a row. A slow target gets no such series.
-_SERIES = 48
+_CALLS_IN_A_ROW = 48
 #: Calls after which leftovers of other arguments are gone; what is kept for good is still there.
-_SETTLED = 3
+_CALLS_TO_SETTLE = 3
 #: Cases that are tried, and how many must say the same if the others say nothing.
-_CASES, _AGREE = 4, 2
+_MOST_CASES, _MIN_AGREEING = 4, 2
 
 
-def remembered(observer: Observer, cases: Sequence[Case]) -> str:
+def memory_in_words(observer: Observer, cases: Sequence[Case]) -> str:
     """How results depend on earlier calls; empty if they do not, or if nothing is known about it."""
-    chosen = [case for case in cases if case.x.size > 1 and _differs(case)][:_CASES]
-    if observer.most is not None or len(chosen) < _AGREE:
+    chosen = [case for case in cases if case.x.size > 1 and _differs(case)][:_MOST_CASES]
+    if observer.most is not None or len(chosen) < _MIN_AGREEING:
         return ""
-    for tell in (_later_on, _in_turn, _left_over, _looked_up, _kept):
-        told = [words for case in chosen if (words := tell(observer, case))]
-        if len(told) >= _AGREE and len(set(told)) == 1:
-            return told[0]
+    for describe in (
+        _wrong_from_some_call_on,
+        _varies_from_call_to_call,
+        _depends_on_last_call,
+        _taken_from_a_cache,
+        _changed_for_good,
+    ):
+        found = [words for case in chosen if (words := describe(observer, case))]
+        if len(found) >= _MIN_AGREEING and len(set(found)) == 1:
+            return found[0]
     return ""
 
 
 def _differs(case: Case) -> bool:
     """Whether every input is given and differs in a later call: an input that is zero everywhere shows nothing."""
-    pairs = [(value, other(case).inputs[name]) for name, value in case.inputs.items()]
+    pairs = [(value, different_values(case).inputs[name]) for name, value in case.inputs.items()]
     return all(value is not None and later is not None and not np.array_equal(value, later) for value, later in pairs)
 
 
-def as_asked(observer: Observer, case: Case, name: str, got: Array) -> bool:
+def is_right(observer: Observer, case: Case, name: str, got: Array) -> bool:
     """Whether a result is right for its case."""
     subject = observer.subject
     truth = subject.truth(case)
@@ -63,12 +69,12 @@ def _calls(observer: Observer, case: Case, *, gradients: bool) -> dict[str, Arra
         return None
 
 
-def _in_turn(observer: Observer, case: Case) -> str:
+def _varies_from_call_to_call(observer: Observer, case: Case) -> str:
     """Which of many calls with the same arguments return something else, whatever was called before them."""
     for gradients in (False, True) if not observer.subject.forward_only else (False,):
-        for _ in range(_SETTLED):
+        for _ in range(_CALLS_TO_SETTLE):
             _calls(observer, case, gradients=gradients)
-        series = [_calls(observer, case, gradients=gradients) for _ in range(_SERIES)]
+        series = [_calls(observer, case, gradients=gradients) for _ in range(_CALLS_IN_A_ROW)]
         first = series[0]
         if first is None:
             continue
@@ -76,17 +82,17 @@ def _in_turn(observer: Observer, case: Case) -> str:
             values = [one[name] for one in series if one is not None and name in one]
             if len(values) < len(series) or all(np.array_equal(values[0], one, equal_nan=True) for one in values):
                 continue
-            bad = [place for place, one in enumerate(values) if not as_asked(observer, case, name, one)]
+            bad = [place for place, one in enumerate(values) if not is_right(observer, case, name, one)]
             return _series(name, values, bad)
     return ""
 
 
-def _later_on(observer: Observer, case: Case) -> str:
+def _wrong_from_some_call_on(observer: Observer, case: Case) -> str:
     """The call from which on a result is wrong, in a series with arguments that were not used before."""
     for gradients in (False, True) if not observer.subject.forward_only else (False,):
-        series = [_calls(observer, case, gradients=gradients) for _ in range(_SERIES)]
+        series = [_calls(observer, case, gradients=gradients) for _ in range(_CALLS_IN_A_ROW)]
         for name in series[0] or ():
-            right = [one is not None and name in one and as_asked(observer, case, name, one[name]) for one in series]
+            right = [one is not None and name in one and is_right(observer, case, name, one[name]) for one in series]
             first = right.index(False) if False in right else 0
             if first and not any(right[first:]):
                 times = "once" if first == 1 else f"{first} times"
@@ -119,9 +125,9 @@ def _ordinal(number: int) -> str:
     return {2: "second", 3: "third"}.get(number, f"{number}{ending}")
 
 
-def _left_over(observer: Observer, case: Case) -> str:
+def _depends_on_last_call(observer: Observer, case: Case) -> str:
     """Which input of the call before changes a result: that call differs in one input only."""
-    later = other(case)
+    later = different_values(case)
     subject = observer.subject
     for name in [one for one, value in case.inputs.items() if value is not None and value.size]:
         before = case.replace(**{name: later.inputs[name]})
@@ -133,39 +139,39 @@ def _left_over(observer: Observer, case: Case) -> str:
             if settled is None or first is None or after is None:
                 continue
             for result, got in after.items():
-                if not as_asked(observer, case, result, settled[result]) or as_asked(observer, case, result, got):
+                if not is_right(observer, case, result, settled[result]) or is_right(observer, case, result, got):
                     continue
-                if as_asked(observer, before, result, got):
+                if is_right(observer, before, result, got):
                     return f"{result} is that of the {name} of the call before, where the shapes are the same"
                 return f"{result} is wrong after a call of the same shapes with another {name}, and right without"
     return ""
 
 
-def _looked_up(observer: Observer, case: Case) -> str:
+def _taken_from_a_cache(observer: Observer, case: Case) -> str:
     """Whether a right result is returned again for other arguments that differ only in the last value of an array."""
     for gradients in (False, True) if not observer.subject.forward_only else (False,):
         for name, value in case.inputs.items():
             if value is None or not value.size:
                 continue
-            later = case.replace(**{name: last_changed(value)})
+            later = case.replace(**{name: with_last_value_changed(value)})
             first, again = (_calls(observer, one, gradients=gradients) or {} for one in (case, later))
             for result in first.keys() & again.keys():
                 got = first[result]
-                same = np.array_equal(got, again[result]) and as_asked(observer, case, result, got)
-                if same and not as_asked(observer, later, result, got):
+                same = np.array_equal(got, again[result]) and is_right(observer, case, result, got)
+                if same and not is_right(observer, later, result, got):
                     return "a result is that of an earlier call that differs in one value alone, the last of an array"
     return ""
 
 
-def _kept(observer: Observer, case: Case) -> str:
+def _changed_for_good(observer: Observer, case: Case) -> str:
     """Which call with other arguments changes a result for good."""
     subject = observer.subject
     for name in [one for one, value in case.inputs.items() if value is not None and value.size]:
-        for words, before in _before(case, name):
+        for words, before in _calls_before(case, name):
             for gradients in (False, True) if not subject.forward_only else (False,):
-                *_, settled = (_calls(observer, case, gradients=gradients) for _ in range(_SETTLED))
+                *_, settled = (_calls(observer, case, gradients=gradients) for _ in range(_CALLS_TO_SETTLE))
                 _calls(observer, before, gradients=gradients)
-                after = [_calls(observer, case, gradients=gradients) for _ in range(_SETTLED)]
+                after = [_calls(observer, case, gradients=gradients) for _ in range(_CALLS_TO_SETTLE)]
                 if settled is None or any(one is None for one in after):
                     continue
                 for result, got in settled.items():
@@ -174,7 +180,7 @@ def _kept(observer: Observer, case: Case) -> str:
     return ""
 
 
-def other_than_at_first(observer: Observer, violations: Sequence[Result]) -> str:
+def differs_from_first_call(observer: Observer, violations: Sequence[Result]) -> str:
     """Whether calls that showed a violation give something else by now. Each is the only call of its check."""
     changed = []
     for shown in (one.counterexample for one in violations):
@@ -189,16 +195,16 @@ def other_than_at_first(observer: Observer, violations: Sequence[Result]) -> str
             now = float(again[shown.output][shown.index])
             stays = (np.isnan(now) and np.isnan(shown.got)) or now == shown.got
             changed.append(not (stays or abs(now - shown.got) <= 2 * shown.envelope))
-    if sum(changed) < _AGREE or 2 * sum(changed) < len(changed):
+    if sum(changed) < _MIN_AGREEING or 2 * sum(changed) < len(changed):
         return ""
     return "a call gives something else than it gave with the same arguments before other calls were made"
 
 
-def _before(case: Case, name: str) -> Iterator[tuple[str, Case]]:
+def _calls_before(case: Case, name: str) -> Iterator[tuple[str, Case]]:
     """Calls to make first: with other values of an input, and with values as large and as small as squares allow."""
     value = case.inputs[name]
     assert value is not None
-    yield f"another {name}", case.replace(**{name: other(case).inputs[name]})
+    yield f"another {name}", case.replace(**{name: different_values(case).inputs[name]})
     largest, limits = float(np.abs(value).max()), FORMATS[value.dtype.name]
     if not largest or not np.isfinite(largest):
         return
@@ -211,16 +217,16 @@ def _before(case: Case, name: str) -> Iterator[tuple[str, Case]]:
 # Arrays of the caller --------------------------------------------------------------------------------------------
 
 
-def overwritten(observer: Observer, cases: Sequence[Case]) -> str:
+def overwritten_in_words(observer: Observer, cases: Sequence[Case]) -> str:
     """Which of the caller's arrays a call changes, and what they hold afterwards; empty if it changes none."""
-    told: dict[str, set[str]] = {}
-    for case in [one for one in cases if one.x.size > 1][:_CASES]:
+    found: dict[str, set[str]] = {}
+    for case in [one for one in cases if one.x.size > 1][:_MOST_CASES]:
         for words in _changed(observer, case):
             what, _, holds = words.partition(": ")
-            told.setdefault(what, set()).add(holds)
+            found.setdefault(what, set()).add(holds)
     # The content of an array is told only if it is the same in every case.
     return "; ".join(
-        f"{what}: {next(iter(holds))}" if len(holds) == 1 and "" not in holds else what for what, holds in told.items()
+        f"{what}: {next(iter(holds))}" if len(holds) == 1 and "" not in holds else what for what, holds in found.items()
     )
 
 
@@ -230,22 +236,22 @@ def _changed(observer: Observer, case: Case) -> Iterator[str]:
         evaluation = subject.start(case)
         outputs = evaluation.outputs()
         after = evaluation.inputs()
-        yield from _what(case, after, "the call", outputs)
+        yield from _changes_in_words(case, after, "the call", outputs)
         if subject.forward_only:
             return
         pulled = evaluation.pull(case.g)
         gradients = subject.named_gradients(pulled.gradients(), case)
         known = {name: value for name, value in after.items() if value is not None}
-        yield from _what(case, evaluation.inputs(), "taking gradients", {**outputs, **gradients}, known)
+        yield from _changes_in_words(case, evaluation.inputs(), "taking gradients", {**outputs, **gradients}, known)
         now = pulled.cotangent()
         if not np.array_equal(now, case.g, equal_nan=True):
-            held = _holds(case, "g", case.g, now, {**outputs, **gradients})
+            held = _content_in_words(case, "g", case.g, now, {**outputs, **gradients})
             yield f"the cotangent is changed by taking gradients{held}"
     except CALL_FAILED:
         return
 
 
-def _what(
+def _changes_in_words(
     case: Case,
     after: dict[str, Array | None],
     when: str,
@@ -256,10 +262,10 @@ def _what(
         was = (before or case.inputs).get(name)
         if was is None or now is None or np.array_equal(was, now, equal_nan=True):
             continue
-        yield f"{name} is changed by {when}{_holds(case, name, was, now, results)}"
+        yield f"{name} is changed by {when}{_content_in_words(case, name, was, now, results)}"
 
 
-def _holds(case: Case, name: str, was: Array, now: Array, results: dict[str, Array]) -> str:
+def _content_in_words(case: Case, name: str, was: Array, now: Array, results: dict[str, Array]) -> str:
     """What an array holds afterwards, in words."""
     for result, value in results.items():
         if value.shape == now.shape and np.array_equal(value, now, equal_nan=True):
@@ -272,10 +278,10 @@ def _holds(case: Case, name: str, was: Array, now: Array, results: dict[str, Arr
     for factor in (2, -1, 0.5):
         if np.array_equal(old * factor, new):
             return f": it holds {factor:g} times what it held"
-    facts = Facts.of(case)
+    steps = FormulaSteps.of(case)
     if name == "x" and not case.record.composed and case.record.centred:
-        rows = facts.rows(old)
-        spread = np.abs(rows).max() * facts.n * 2.0 ** -(20 if now.dtype.itemsize == 4 else 7)
-        if np.abs(facts.rows(new) - (rows - rows.mean(axis=1, keepdims=True))).max() <= spread:
+        rows = steps.rows(old)
+        spread = np.abs(rows).max() * steps.n * 2.0 ** -(20 if now.dtype.itemsize == 4 else 7)
+        if np.abs(steps.rows(new) - (rows - rows.mean(axis=1, keepdims=True))).max() <= spread:
             return ": it holds x - mean afterwards"
     return ""

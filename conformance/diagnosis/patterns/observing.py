@@ -14,15 +14,15 @@ from ...cases.case import Case
 from ...cases.description import Description
 from ...judging.library import Library, fitted
 from ...judging.subject import Subject
-from ..answers import TELLING, Answer, Values
+from ..answers import CLEARLY_WRONG, Answer, Values
 from ..question import Question
-from .facts import Facts
+from .formula_steps import FormulaSteps
 
 Array = np.ndarray
 
 
 @attrs.frozen(eq=False, slots=False)
-class Seen:
+class ObservedResult:
     """One output or gradient of one case, with what it should be."""
 
     case: Case
@@ -42,9 +42,9 @@ class Seen:
         return self.values.expected
 
     @cached_property
-    def facts(self) -> Facts:
+    def steps(self) -> FormulaSteps:
         """The steps of the formula on its case."""
-        return Facts.of(self.case)
+        return FormulaSteps.of(self.case)
 
     @cached_property
     def judged(self) -> Array:
@@ -69,20 +69,20 @@ class Seen:
         The envelope is smaller where gamma is small, and a wrong formula may use gamma elsewhere.
         """
         slack = self.values.slack()
-        if not self.shaped:
+        if not self.has_x_shape:
             return slack
-        rows = self.facts.rows(np.where(np.isfinite(slack), slack, 0.0))
-        return np.where(np.isfinite(slack), self.facts.back(rows.max(axis=1, keepdims=True)), np.inf)
+        rows = self.steps.rows(np.where(np.isfinite(slack), slack, 0.0))
+        return np.where(np.isfinite(slack), self.steps.back(rows.max(axis=1, keepdims=True)), np.inf)
 
     @cached_property
-    def telling(self) -> bool:
+    def clearly_wrong(self) -> bool:
         """Whether it is so far off that an agreement with it is no accident."""
         with np.errstate(all="ignore"):
             off = np.abs(self.got - self.expected)
-            return bool((self.wrong & ~(off < TELLING * self.slack)).any())
+            return bool((self.wrong & ~(off < CLEARLY_WRONG * self.slack)).any())
 
     @property
-    def shaped(self) -> bool:
+    def has_x_shape(self) -> bool:
         """Whether it has x's shape, and so groups."""
         return self.name in ("y", "dx")
 
@@ -97,9 +97,9 @@ class Observer:
     most: int | None = None
     _answers: dict[tuple[int, bool], Answer] = attrs.field(factory=dict)
 
-    def knows(self, question: Question, answer: Answer) -> None:
+    def add(self, question: Question, answer: Answer) -> None:
         """Add an answer that the target gave earlier."""
-        if question.plain and not question.without:
+        if question.plain and not question.ignored_output:
             self._answers[id(question.case), question.derivative] = answer
 
     def forget(self, case: Case) -> None:
@@ -124,24 +124,24 @@ class Observer:
             if self.exhausted or (derivative and self.subject.forward_only):
                 return None
             question = Question(case, case.description, derivative=derivative)  # type: ignore[arg-type]
-            self._answers[key] = question.put_to(self.subject)
+            self._answers[key] = question.answered_by(self.subject)
         found = self._answers[key]
         return None if found.words == Unsupported.__name__ else found
 
-    def seen(self, cases: Iterable[Case]) -> Iterator[Seen]:
+    def observed(self, cases: Iterable[Case]) -> Iterator[ObservedResult]:
         """Every output and gradient of these cases that the target returns."""
         for case in cases:
             for derivative in (False, True):
-                yield from self._seen(case, derivative=derivative)
+                yield from self._observed(case, derivative=derivative)
 
-    def _seen(self, case: Case, *, derivative: bool) -> Iterator[Seen]:
+    def _observed(self, case: Case, *, derivative: bool) -> Iterator[ObservedResult]:
         answer = self.answer(case, derivative=derivative)
         if answer is None:
             return
         largest = FORMATS[self.subject.format].largest
         for name, values in answer.values.items():
             if values.got.shape == values.expected.shape:
-                yield Seen(case, name, values, largest)
+                yield ObservedResult(case, name, values, largest)
 
     def failure(self, case: Case, *, derivative: bool) -> Exception | None:
         """How the call of a case fails; None if it returns or declines, or if no call is left."""

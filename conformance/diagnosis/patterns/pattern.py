@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 
 from .places import Place
-from .relation import Relation
+from .relation import LinearRelation
 
 
 @attrs.frozen(eq=False)
-class Wrong:
+class WrongResult:
     """How one result is wrong, or what it equals."""
 
     #: The subject of the sentence: the result, or an inner value.
     name: str
     #: Its relation to the right result, and the number in that; None if no relation was found.
-    relation: Relation | None = None
+    relation: LinearRelation | None = None
     number: float = 0.0
     #: Where it is wrong; None if no place was found.
     place: Place | None = None
@@ -30,12 +32,12 @@ class Wrong:
         return self.shown_by or self.name
 
     @property
-    def words(self) -> str:
+    def clause(self) -> str:
         """The same as a clause."""
-        return f"{self.name} is {self.told}"
+        return f"{self.name} is {self.predicate}"
 
     @property
-    def told(self) -> str:
+    def predicate(self) -> str:
         """The words after its name and "is" or "are"."""
         if self.relation is not None and self.place is None:
             return f"{self.size}; there it is {self.relation.words(self.number)}"
@@ -55,4 +57,9 @@ class Pattern:
     #: Where it begins, in words; empty if the smallest cases show it.
     begins: str = ""
     #: The results of plain calls that it is about.
-    wrong: tuple[Wrong, ...] = ()
+    wrong: tuple[WrongResult, ...] = ()
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names in a row."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

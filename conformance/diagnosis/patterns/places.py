@@ -9,9 +9,9 @@ import attrs
 import numpy as np
 
 from ....spec.operators import OPERATORS
-from .facts import Facts
+from .formula_steps import FormulaSteps
 from .numbers import written
-from .observing import Seen
+from .observing import ObservedResult
 
 Array = np.ndarray
 
@@ -34,14 +34,14 @@ class Place:
 
     words: str
     #: Which elements of a result are in it, as an array that broadcasts; None if the place does not apply to the case.
-    among: Callable[[Seen], Array | bool | None]
+    among: Callable[[ObservedResult], Array | bool | None]
 
     @property
     def counts(self) -> bool:
         """Whether it is about the number of something."""
         return self.words.startswith("where the number of")
 
-    def mask(self, one: Seen) -> Array | None:
+    def mask(self, one: ObservedResult) -> Array | None:
         """Which elements of a result are in it."""
         with np.errstate(all="ignore"):
             found = self.among(one)
@@ -53,7 +53,7 @@ class Place:
         except ValueError:
             return None
 
-    def unsure(self, one: Seen) -> Array:
+    def unsure(self, one: ObservedResult) -> Array:
         """The elements of which roundings decide whether they are in it. They count as neither in nor out."""
         with np.errstate(all="ignore"):
             found = np.asarray(self.among(one), np.float64)
@@ -89,7 +89,7 @@ class Share:
         return self.inside_wrong / max(self.inside, 1)
 
 
-def share(place: Place, seen: Sequence[Seen]) -> Share | None:
+def share(place: Place, seen: Sequence[ObservedResult]) -> Share | None:
     """The share of a place over everything seen."""
     counts = np.zeros(4, int)
     for one in seen:
@@ -106,15 +106,15 @@ def share(place: Place, seen: Sequence[Seen]) -> Share | None:
 # Places of whole cases --------------------------------------------------------------------------------------------
 
 
-def _case(words: str, test: Callable[[Facts], bool | None]) -> Place:
-    return Place(words, lambda one: test(one.facts))
+def _case(words: str, test: Callable[[FormulaSteps], bool | None]) -> Place:
+    return Place(words, lambda one: test(one.steps))
 
 
-def _both_ways(where: str, otherwise: str, test: Callable[[Facts], bool | None]) -> Iterator[Place]:
+def _both_ways(where: str, otherwise: str, test: Callable[[FormulaSteps], bool | None]) -> Iterator[Place]:
     yield _case(where, test)
 
-    def opposite(facts: Facts) -> bool | None:
-        found = test(facts)
+    def opposite(steps: FormulaSteps) -> bool | None:
+        found = test(steps)
         return None if found is None else not found
 
     yield _case(otherwise, opposite)
@@ -129,39 +129,39 @@ def _of_cases(operator: str) -> Iterator[Place]:
     for name in ("gamma", "beta"):
         if name in record.arguments:
             given = f"where {name} is given", f"where {name} is None"
-            yield from _both_ways(*given, lambda facts, name=name: facts.given(name) is not None)
+            yield from _both_ways(*given, lambda steps, name=name: steps.given(name) is not None)
     if "gamma" in record.arguments and "beta" in record.arguments:
         yield from _both_ways(
             "where both gamma and beta are given",
             "unless both gamma and beta are given",
-            lambda facts: facts.given("gamma") is not None and facts.given("beta") is not None,
+            lambda steps: steps.given("gamma") is not None and steps.given("beta") is not None,
         )
         yield from _both_ways(
             "where gamma is given and beta is None",
             "unless gamma is given and beta is None",
-            lambda facts: facts.given("gamma") is not None and facts.given("beta") is None,
+            lambda steps: steps.given("gamma") is not None and steps.given("beta") is None,
         )
         yield from _both_ways(
             "where beta is given and gamma is None",
             "unless beta is given and gamma is None",
-            lambda facts: facts.given("gamma") is None and facts.given("beta") is not None,
+            lambda steps: steps.given("gamma") is None and steps.given("beta") is not None,
         )
         yield from _both_ways(
             "where neither gamma nor beta is given",
             "where gamma or beta is given",
-            lambda facts: facts.given("gamma") is None and facts.given("beta") is None,
+            lambda steps: steps.given("gamma") is None and steps.given("beta") is None,
         )
     if record.has_modes:
-        yield from _both_ways("in training", "in inference", lambda facts: facts.training)
+        yield from _both_ways("in training", "in inference", lambda steps: steps.training)
     for role in record.optional:
         given = f"where {role} is given", f"where {role} is None"
-        yield from _both_ways(*given, lambda facts, role=role: facts.case.parts.get(role) is not None)
+        yield from _both_ways(*given, lambda steps, role=role: steps.case.parts.get(role) is not None)
     if record.has_branches:
         yield from _both_ways(
             "where there is one branch", "where there are several branches", lambda f: len(f.branches) == 1
         )
     if record.normalises:
-        yield from _both_ways("where eps is 0", "where eps is not 0", lambda facts: facts.eps == 0)
+        yield from _both_ways("where eps is 0", "where eps is not 0", lambda steps: steps.eps == 0)
     yield from _both_ways("where there is one group", "where there are several groups", lambda f: f.count == 1)
     yield from _both_ways(
         "where the number of groups is odd", "where the number of groups is even", lambda f: f.count % 2 == 1
@@ -170,22 +170,22 @@ def _of_cases(operator: str) -> Iterator[Place]:
     yield from _both_ways(
         "where the number of values in a group is odd",
         "where the number of values in a group is even",
-        lambda facts: facts.n % 2 == 1,
+        lambda steps: steps.n % 2 == 1,
     )
     for block in (3, 4, 5, 7, 8, 10, 16, 32, 64):
         yield from _both_ways(
             f"where the number of values in a group is a multiple of {block}",
             f"where the number of values in a group is no multiple of {block}",
-            lambda facts, block=block: facts.n % block == 0,
+            lambda steps, block=block: steps.n % block == 0,
         )
     yield from _both_ways(
         "where the number of values in a group is a power of two",
         "where the number of values in a group is no power of two",
-        lambda facts: _power_of_two(facts.n),
+        lambda steps: _power_of_two(steps.n),
     )
     yield from _both_ways(
         "where there are as many groups as values in each", "where there are more or fewer groups than values in each",
-        lambda facts: facts.count == facts.n,
+        lambda steps: steps.count == steps.n,
     )  # fmt: skip
     for rank in (1, 2, 3, 4, 5):
         axes = "one axis" if rank == 1 else f"{rank} axes"
@@ -218,19 +218,19 @@ def _of_cases(operator: str) -> Iterator[Place]:
 # Places of groups and values --------------------------------------------------------------------------------------
 
 
-def _rows(words: str, test: Callable[[Facts], Any]) -> Place:
+def _rows(words: str, test: Callable[[FormulaSteps], Any]) -> Place:
     """A place of whole groups; the test gives one value for each group."""
 
-    def among(one: Seen) -> Array | None:
-        return one.facts.back(np.reshape(test(one.facts), (-1, 1))) if one.shaped else None
+    def among(one: ObservedResult) -> Array | None:
+        return one.steps.back(np.reshape(test(one.steps), (-1, 1))) if one.has_x_shape else None
 
     return Place(words, among)
 
 
 #: The axes along which groups lie, if there are channels.
-_AXES: tuple[tuple[str, Callable[[Facts], int]], ...] = (
-    ("sample", lambda facts: 0),
-    ("channel", lambda facts: facts.case.settings["channel_axis"] % facts.x.ndim),
+_AXES: tuple[tuple[str, Callable[[FormulaSteps], int]], ...] = (
+    ("sample", lambda steps: 0),
+    ("channel", lambda steps: steps.case.settings["channel_axis"] % steps.x.ndim),
 )
 
 
@@ -252,11 +252,11 @@ def _along(operator: str) -> Iterator[Place]:
             (f"in every second {what}, the second first", lambda i, n: i % 2 == 1),
             (f"in every second {what}, the first first", lambda i, n: i % 2 == 0),
         ):
-            yield Place(words, lambda one, axis=axis, test=test: _of_axis(one, axis(one.facts), test))
+            yield Place(words, lambda one, axis=axis, test=test: _of_axis(one, axis(one.steps), test))
 
 
-def _of_axis(one: Seen, axis: int, test: Callable[[Array, int], Array]) -> Array | None:
-    if not one.shaped:
+def _of_axis(one: ObservedResult, axis: int, test: Callable[[Array, int], Array]) -> Array | None:
+    if not one.has_x_shape:
         return None
     size = one.got.shape[axis]
     return test(np.arange(size), size).reshape([size if place == axis else 1 for place in range(one.got.ndim)])
@@ -265,18 +265,18 @@ def _of_axis(one: Seen, axis: int, test: Callable[[Array, int], Array]) -> Array
 def _index(words: str, test: Callable[[Array, int], Array]) -> Iterator[Place]:
     """A place of values by number within their group, and of parameters by number."""
 
-    def among(one: Seen) -> Array | None:
-        if one.shaped:
-            return one.facts.back(test(np.arange(one.facts.n), one.facts.n)[None, :])
+    def among(one: ObservedResult) -> Array | None:
+        if one.has_x_shape:
+            return one.steps.back(test(np.arange(one.steps.n), one.steps.n)[None, :])
         return test(np.arange(one.got.size), one.got.size).reshape(one.got.shape)
 
     yield Place(words, among)
 
 
-def _sign(facts: Facts, sign: int) -> Array:
+def _sign(steps: FormulaSteps, sign: int) -> Array:
     """1 where the mean of a group has a sign, NaN where roundings decide the sign."""
-    mean = facts.data.mean(axis=1)
-    unsure = np.abs(mean) <= 1e-5 * np.abs(facts.data).max(axis=1)
+    mean = steps.data.mean(axis=1)
+    unsure = np.abs(mean) <= 1e-5 * np.abs(steps.data).max(axis=1)
     return np.where(unsure, np.nan, sign * mean > 0)
 
 
@@ -312,9 +312,9 @@ def _of_values(operator: str) -> Iterator[Place]:
         )
 
     def given(name: str, words: str, test: Callable[[Array], Array]) -> Place:
-        def among(one: Seen) -> Array | None:
-            value = getattr(one.facts, name)
-            return test(value) if one.shaped else None
+        def among(one: ObservedResult) -> Array | None:
+            value = getattr(one.steps, name)
+            return test(value) if one.has_x_shape else None
 
         return Place(words, among)
 
@@ -322,11 +322,11 @@ def _of_values(operator: str) -> Iterator[Place]:
     record = OPERATORS[operator]
     names += [(name, name) for name in ("gamma", "beta") if name in record.arguments]
     names += [("g", "the cotangent")]
-    for name, told in names:
-        yield given(name, f"where {told} is negative", lambda value: value < 0)
-        yield given(name, f"where {told} is positive", lambda value: value > 0)
-        yield given(name, f"where {told} is 0", lambda value: value == 0)
-        yield given(name, f"where {told} is not 0", lambda value: value != 0)
+    for name, words in names:
+        yield given(name, f"where {words} is negative", lambda value: value < 0)
+        yield given(name, f"where {words} is positive", lambda value: value > 0)
+        yield given(name, f"where {words} is 0", lambda value: value == 0)
+        yield given(name, f"where {words} is not 0", lambda value: value != 0)
     yield Place("where the right value is negative", lambda one: one.expected < 0)
     yield Place("where the right value is positive", lambda one: one.expected > 0)
     if record.normalises:
@@ -341,26 +341,26 @@ def _of_values(operator: str) -> Iterator[Place]:
 # Places by the size of something ----------------------------------------------------------------------------------
 
 
-def _column(test: Callable[[Facts], Array]) -> Callable[[Seen], Array | None]:
-    def made(one: Seen) -> Array | None:
-        return one.facts.back(np.reshape(test(one.facts), (-1, 1))) if one.shaped else None
+def _column(test: Callable[[FormulaSteps], Array]) -> Callable[[ObservedResult], Array | None]:
+    def made(one: ObservedResult) -> Array | None:
+        return one.steps.back(np.reshape(test(one.steps), (-1, 1))) if one.has_x_shape else None
 
     return made
 
 
-def _shaped(make: Callable[[Seen], Array]) -> Callable[[Seen], Array | None]:
-    return lambda one: make(one) if one.shaped else None
+def _shaped(make: Callable[[ObservedResult], Array]) -> Callable[[ObservedResult], Array | None]:
+    return lambda one: make(one) if one.has_x_shape else None
 
 
 #: A quantity in words, its value, and whether it is a whole number.
-_Measure = tuple[str, "Callable[[Seen], Array | float | None]", bool]
+_Measure = tuple[str, "Callable[[ObservedResult], Array | float | None]", bool]
 
 
 def _measures(operator: str) -> Iterator[_Measure]:
     """The quantities by which a place may be bounded."""
     record = OPERATORS[operator]
-    yield "the number of values in a group", lambda one: one.facts.n, True
-    yield "the number of groups", lambda one: one.facts.count, True
+    yield "the number of values in a group", lambda one: one.steps.n, True
+    yield "the number of groups", lambda one: one.steps.count, True
     yield "the number of values of x", lambda one: one.case.x.size, True
     yield "the number of axes of x", lambda one: one.case.x.ndim, True
     if record.groups.name == "SAMPLE_CHANNELS" or record.has_modes:
@@ -368,24 +368,24 @@ def _measures(operator: str) -> Iterator[_Measure]:
     if "groups" in record.settings:
         yield "the number of groups of a sample", lambda one: one.case.settings["groups"], True
     if record.has_branches:
-        yield "the number of branches", lambda one: len(one.facts.branches), True
+        yield "the number of branches", lambda one: len(one.steps.branches), True
     if record.normalises:
-        yield "eps", lambda one: one.facts.eps, False
+        yield "eps", lambda one: one.steps.eps, False
     if record.has_modes:
         yield "momentum", lambda one: float(one.case.settings["momentum"]), False
     yield "the magnitude of the right value", lambda one: np.abs(one.expected), False
     yield "the right value", lambda one: one.expected, False
-    yield "|x|", _shaped(lambda one: np.abs(one.facts.x)), False
-    yield "x", _shaped(lambda one: one.facts.x), False
+    yield "|x|", _shaped(lambda one: np.abs(one.steps.x)), False
+    yield "x", _shaped(lambda one: one.steps.x), False
     yield "the largest |x| of the group", _column(lambda f: np.abs(f.data).max(axis=1)), False
     if "gamma" in record.arguments:
-        yield "|gamma|", _shaped(lambda one: np.abs(one.facts.gamma)), False
-        yield "gamma", _shaped(lambda one: one.facts.gamma), False
+        yield "|gamma|", _shaped(lambda one: np.abs(one.steps.gamma)), False
+        yield "gamma", _shaped(lambda one: one.steps.gamma), False
     if "beta" in record.arguments:
-        yield "|beta|", _shaped(lambda one: np.abs(one.facts.beta)), False
+        yield "|beta|", _shaped(lambda one: np.abs(one.steps.beta)), False
     if record.normalises:
-        yield "xhat", _shaped(lambda one: one.facts.xhat), False
-        yield "|xhat|", _shaped(lambda one: np.abs(one.facts.xhat)), False
+        yield "xhat", _shaped(lambda one: one.steps.xhat), False
+        yield "|xhat|", _shaped(lambda one: np.abs(one.steps.xhat)), False
         yield "the variance of the group", _column(lambda f: f.variance), False
         yield (
             "the variance divided by eps",
@@ -393,16 +393,16 @@ def _measures(operator: str) -> Iterator[_Measure]:
             False,
         )
         yield "|mean| divided by the deviation", _column(lambda f: np.abs(f.mean) / np.sqrt(f.variance)), False
-    yield "|g|", _shaped(lambda one: np.abs(one.facts.g)), False
+    yield "|g|", _shaped(lambda one: np.abs(one.steps.g)), False
     if record.has_gates:
-        yield "the transform gate", _shaped(lambda one: one.facts.gate), False
-    yield "the place in the group", _shaped(lambda one: one.facts.back(np.arange(one.facts.n)[None, :])), True
+        yield "the transform gate", _shaped(lambda one: one.steps.gate), False
+    yield "the place in the group", _shaped(lambda one: one.steps.back(np.arange(one.steps.n)[None, :])), True
     for what, axis in _AXES if record.has_channels else ():
-        yield f"the place among the {what}s", lambda one, axis=axis: _of_axis(one, axis(one.facts), _numbers), True
+        yield f"the place among the {what}s", lambda one, axis=axis: _of_axis(one, axis(one.steps), _numbers), True
     yield "the place among the groups", _column(lambda f: np.arange(f.count)), True
 
 
-def _by_measure(seen: Sequence[Seen], measures: Iterable[_Measure]) -> Iterator[Place]:
+def _by_measure(seen: Sequence[ObservedResult], measures: Iterable[_Measure]) -> Iterator[Place]:
     """Places above or below a limit that separates wrong values from right ones."""
     for words, measure, whole in measures:
         wrong, right = _parted(measure, seen)
@@ -415,11 +415,13 @@ def _by_measure(seen: Sequence[Seen], measures: Iterable[_Measure]) -> Iterator[
             if not below.size or not np.isfinite((edge, below.max())).all():
                 continue
             limit, near = sign * edge, sign * float(below.max())
-            told, value = _limit(words, limit, near, sign, whole=whole)
-            yield Place(told, _beyond(measure, value, sign))
+            clause, value = _limit(words, limit, near, sign, whole=whole)
+            yield Place(clause, _beyond(measure, value, sign))
 
 
-def _parted(measure: Callable[[Seen], Array | float | None], seen: Sequence[Seen]) -> tuple[Array | None, Array | None]:
+def _parted(
+    measure: Callable[[ObservedResult], Array | float | None], seen: Sequence[ObservedResult]
+) -> tuple[Array | None, Array | None]:
     wrong, right = [], []
     with np.errstate(all="ignore"):
         for one in seen:
@@ -457,16 +459,16 @@ def _limit(words: str, limit: float, near: float, sign: float, *, whole: bool) -
 
 
 def _beyond(
-    measure: Callable[[Seen], Array | float | None], limit: float, sign: float
-) -> Callable[[Seen], Array | None]:
-    def among(one: Seen) -> Array | None:
+    measure: Callable[[ObservedResult], Array | float | None], limit: float, sign: float
+) -> Callable[[ObservedResult], Array | None]:
+    def among(one: ObservedResult) -> Array | None:
         found = measure(one)
         return None if found is None else np.asarray(sign * np.asarray(found) >= sign * limit)
 
     return among
 
 
-def place_of_cases(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -> Place | None:
+def place_of_cases(operator: str, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult]) -> Place | None:
     """The place that explains whole cases exactly, each case being one element; None if there is none."""
     sizes = [*_by_measure(seen, [one for one in _measures(operator) if one[2] and one[0] not in _PLACED])]
     for place in (*_of_cases(operator), *sizes):
@@ -476,13 +478,13 @@ def place_of_cases(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -
     return None
 
 
-def _places(operator: str, seen: Sequence[Seen]) -> list[Place]:
+def _places(operator: str, seen: Sequence[ObservedResult]) -> list[Place]:
     """All places where something may be wrong, the plainest first."""
     places = (*_of_cases(operator), *_of_groups(), *_along(operator), *_of_values(operator))
     return [*places, *_by_measure(seen, _measures(operator))]
 
 
-def places_of(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -> list[Place]:
+def places_of(operator: str, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult]) -> list[Place]:
     """
     A few places that hold everything wrong in both seen and fresh cases, those with the highest share wrong first.
     """
@@ -494,7 +496,7 @@ def places_of(operator: str, seen: Sequence[Seen], fresh: Sequence[Seen]) -> lis
     return [*kept[:_TRIED], *(one for one in kept[_TRIED:] if one.words in ("in training", "in inference"))]
 
 
-def place_of_some(operator: str, seen: Sequence[Seen]) -> Place | None:
+def place_of_some(operator: str, seen: Sequence[ObservedResult]) -> Place | None:
     """A place with nothing wrong outside, much wrong inside, and at least as many elements outside; None if none."""
     if sum(one.wrong.any() for one in seen) < _TIMES:
         return None
@@ -508,7 +510,7 @@ def place_of_some(operator: str, seen: Sequence[Seen]) -> Place | None:
     return kept[0][0] if kept else None
 
 
-def says_it_all(place: Place, seen: Sequence[Seen], fresh: Sequence[Seen]) -> bool:
+def is_nearly_all_wrong(place: Place, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult]) -> bool:
     """Whether nearly all of a place is wrong and enough right values lie outside, so that it is no accident."""
     parts = [share(place, some) for some in (seen, fresh)]
     return all(one is not None and one.rate >= _NEARLY_ALL and one.outside >= _MUCH * one.inside for one in parts)

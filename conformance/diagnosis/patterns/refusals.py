@@ -10,7 +10,7 @@ import numpy as np
 from ....spec.errors import BadOutput, TargetRaised
 from ...cases.case import Case
 from ..answers import Values
-from .observing import Observer, Seen
+from .observing import ObservedResult, Observer
 from .places import place_of_cases
 
 
@@ -31,7 +31,7 @@ def refusal(observer: Observer, operator: str, formed: Sequence[Case], fresh: Se
     return ""
 
 
-def _outcomes(observer: Observer, cases: Sequence[Case], *, derivative: bool) -> list[Seen]:
+def _outcomes(observer: Observer, cases: Sequence[Case], *, derivative: bool) -> list[ObservedResult]:
     """One number for each case: 1 if the call fails."""
     found = []
     for case in cases:
@@ -39,21 +39,21 @@ def _outcomes(observer: Observer, cases: Sequence[Case], *, derivative: bool) ->
         if answer is not None:
             got = np.array([float(bool(answer.words))])
             values = Values(got, np.zeros(1), np.zeros(1), 0.0)
-            found.append(Seen(case, "the call", values, np.inf))
+            found.append(ObservedResult(case, "the call", values, np.inf))
     return found
 
 
 def _words(failure: Exception | None, *, derivative: bool) -> str:
     subject = "taking gradients" if derivative else "the call"
     if isinstance(failure, TargetRaised):
-        return f"{subject} raises {_one_line(str(failure))}"
+        return f"{subject} raises {_shortened(str(failure))}"
     if isinstance(failure, BadOutput):
         # Leave out the shapes, which are those of one case.
-        told = re.sub(r" in place of .*", "", _one_line(str(failure)))
+        told = re.sub(r" in place of .*", "", _shortened(str(failure)))
         return re.sub(r"has shape \(.*\)", "has a wrong shape", told)
     return f"{subject} fails"
 
 
-def _one_line(words: str, most: int = 120) -> str:
+def _shortened(words: str, most: int = 120) -> str:
     line = " ".join(words.split())
     return line if len(line) <= most else f"{line[: most - 3]}..."

@@ -8,36 +8,36 @@ import attrs
 import numpy as np
 
 from ....reference.formats import FORMATS, Format
-from ..answers import TELLING
+from ..answers import CLEARLY_WRONG
 from .numbers import Interval, simplest, written
-from .observing import Seen
+from .observing import ObservedResult
 
 Array = np.ndarray
 #: Makes an array of a result's shape; None if the relation does not apply to the case.
-Made = Callable[[Seen], "Array | None"]
+Compute = Callable[[ObservedResult], "Array | None"]
 
 #: A few more roundings: of what the relation's own number multiplies, and of a wrong step.
-_STEPS = 8.0
+_EXTRA_ROUNDINGS = 8.0
 
 
 @attrs.frozen(eq=False)
-class Relation:
+class LinearRelation:
     """got = base + k times slope, with one number k for all cases; got = base if there is no slope."""
 
     #: The words after "y is", given the number k.
     words: Callable[[float], str]
-    base: Made
-    slope: Made | None = None
+    base: Compute
+    slope: Compute | None = None
     #: The k of a right result.
     right: float = 0.0
     #: Factor by which it enlarges roundings, compared with the right formula, because it divides by less.
-    amplified: Made | None = None
+    amplified: Compute | None = None
     #: Roundings that the right formula does not have.
-    rounded: Made | None = None
+    rounded: Compute | None = None
 
-    def fitted(self, seen: Sequence[Seen], where: Sequence[Array]) -> float | None:
+    def fitted(self, seen: Sequence[ObservedResult], where: Sequence[Array]) -> float | None:
         """The plainest k that everything seen allows, in the given places; None if there is none."""
-        allowed, told = Interval(), False
+        allowed, bounded = Interval(), False
         for one, places in zip(seen, where, strict=True):
             arrays = self._arrays(one)
             if arrays is None:
@@ -47,7 +47,7 @@ class Relation:
             with np.errstate(all="ignore"):
                 apart, slack = (one.got - base)[here], self._slack(one, base)[here]
                 if slope is None:
-                    if not _alike(one.got[here], base[here], slack):
+                    if not _equal_within(one.got[here], base[here], slack):
                         return None
                     continue
                 each = slope[here]
@@ -59,16 +59,16 @@ class Relation:
                 apart, slack, each = apart[~still], slack[~still], each[~still]
                 ends = (apart - slack) / each, (apart + slack) / each
             allowed = allowed.within(np.minimum(*ends), np.maximum(*ends))
-            told = told or bool(each.size)
+            bounded = bounded or bool(each.size)
             if allowed.empty:
                 return None
         if self.slope is None:
             return 0.0
-        if not told or not allowed.known(self.right):
+        if not bounded or not allowed.known(self.right):
             return None
         return simplest(allowed)
 
-    def holds(self, number: float, seen: Iterable[Seen], where: Iterable[Array]) -> bool:
+    def holds(self, number: float, seen: Iterable[ObservedResult], where: Iterable[Array]) -> bool:
         """Whether the relation holds with this number, in the given places."""
         for one, places in zip(seen, where, strict=True):
             arrays = self._arrays(one)
@@ -77,28 +77,28 @@ class Relation:
             here = one.judged & places
             with np.errstate(all="ignore"):
                 want = _on_line(*arrays, number)
-                if not _alike(one.got[here], want[here], self._slack(one, arrays[0])[here]):
+                if not _equal_within(one.got[here], want[here], self._slack(one, arrays[0])[here]):
                     return False
         return True
 
-    def value(self, number: float, one: Seen) -> Array | None:
+    def value(self, number: float, one: ObservedResult) -> Array | None:
         """The value with this number; None if the relation does not apply to the case."""
         arrays = self._arrays(one)
         return None if arrays is None else _on_line(*arrays, number)
 
-    def tells(self, seen: Sequence[Seen], where: Sequence[Array]) -> bool:
+    def is_evident(self, seen: Sequence[ObservedResult], where: Sequence[Array]) -> bool:
         """Whether most results that are far off are far off by what the relation allows, too. Else it says nothing."""
-        far = [(one, places) for one, places in zip(seen, where, strict=True) if one.telling and places.any()]
-        told = 0
+        far = [(one, places) for one, places in zip(seen, where, strict=True) if one.clearly_wrong and places.any()]
+        evident = 0
         for one, places in far:
             arrays = self._arrays(one)
             if arrays is not None:
                 with np.errstate(all="ignore"):
                     off, slack = np.abs(one.got - one.expected), self._slack(one, arrays[0])
-                    told += bool((one.wrong & places & ~(off < TELLING * slack)).any())
-        return bool(far) and 2 * told > len(far)
+                    evident += bool((one.wrong & places & ~(off < CLEARLY_WRONG * slack)).any())
+        return bool(far) and 2 * evident > len(far)
 
-    def _arrays(self, one: Seen) -> tuple[Array, Array | None] | None:
+    def _arrays(self, one: ObservedResult) -> tuple[Array, Array | None] | None:
         with np.errstate(all="ignore"):
             base = self.base(one)
             slope = None if self.slope is None else self.slope(one)
@@ -107,9 +107,9 @@ class Relation:
         shape = one.got.shape
         return np.broadcast_to(base, shape), None if slope is None else np.broadcast_to(slope, shape)
 
-    def _slack(self, one: Seen, base: Array) -> Array:
+    def _slack(self, one: ObservedResult, base: Array) -> Array:
         with np.errstate(all="ignore"):
-            slack = one.slack + _STEPS * one.values.unit * np.abs(base)
+            slack = one.slack + _EXTRA_ROUNDINGS * one.values.unit * np.abs(base)
             more = None if self.amplified is None else self.amplified(one)
             if more is not None:
                 slack = slack * np.maximum(np.nan_to_num(more, nan=1.0, posinf=1.0), 1.0)
@@ -121,28 +121,28 @@ def _on_line(base: Array, slope: Array | None, number: float) -> Array:
     return base if slope is None else base + number * slope
 
 
-def _alike(got: Array, want: Array, slack: Array) -> bool:
+def _equal_within(got: Array, want: Array, slack: Array) -> bool:
     """Whether two arrays differ by no more than the slack, and are not finite in the same places."""
     finite = np.isfinite(got), np.isfinite(want)
     return bool(((np.abs(got - want) <= slack) | (~finite[0] & ~finite[1])).all())
 
 
-def right(one: Seen) -> Array:
+def right(one: ObservedResult) -> Array:
     """The right value."""
     return one.expected
 
 
-def nothing(one: Seen) -> Array:
+def nothing(one: ObservedResult) -> Array:
     """Zeros."""
     return np.zeros(one.got.shape)
 
 
-def ones(one: Seen) -> Array:
+def ones(one: ObservedResult) -> Array:
     """Ones."""
     return np.ones(one.got.shape)
 
 
-def said(words: str) -> Callable[[float], str]:
+def without_number(words: str) -> Callable[[float], str]:
     """Words for a relation without a number."""
     return lambda number: words
 
@@ -166,44 +166,44 @@ def _constant(number: float) -> str:
 # Relations of any operator's result --------------------------------------------------------------------------------
 
 
-def _own(name: str) -> Made:
+def _own(name: str) -> Compute:
     """An input, if the result has its shape."""
 
-    def made(one: Seen) -> Array | None:
-        value = one.facts.g if name == "g" else one.facts.given(name)
+    def made(one: ObservedResult) -> Array | None:
+        value = one.steps.g if name == "g" else one.steps.given(name)
         return value if value is not None and value.shape == one.got.shape else None
 
     return made
 
 
-def _groups_moved(by: Callable[[int], Array]) -> Made:
-    def made(one: Seen) -> Array | None:
-        if not one.shaped:
+def _groups_moved(by: Callable[[int], Array]) -> Compute:
+    def made(one: ObservedResult) -> Array | None:
+        if not one.has_x_shape:
             return None
-        return one.facts.back(one.facts.rows(one.expected)[by(one.facts.count)])
+        return one.steps.back(one.steps.rows(one.expected)[by(one.steps.count)])
 
     return made
 
 
-def _moved_groups(words: str, by: Callable[[int], Array]) -> Relation:
+def _moved_groups(words: str, by: Callable[[int], Array]) -> LinearRelation:
     """The result of another group, with that group's slack."""
 
-    def slack(one: Seen) -> Array | None:
-        return one.facts.back(one.facts.rows(one.slack)[by(one.facts.count)]) if one.shaped else None
+    def slack(one: ObservedResult) -> Array | None:
+        return one.steps.back(one.steps.rows(one.slack)[by(one.steps.count)]) if one.has_x_shape else None
 
-    return Relation(said(words), _groups_moved(by), rounded=slack)
+    return LinearRelation(without_number(words), _groups_moved(by), rounded=slack)
 
 
-def _channels(one: Seen) -> int | None:
+def _channels(one: ObservedResult) -> int | None:
     return one.case.settings["channel_axis"] % one.case.x.ndim if one.case.record.has_channels else None
 
 
-def _moved_along(what: str, axis: Callable[[Seen], int | None]) -> Iterable[Relation]:
+def _moved_along(what: str, axis: Callable[[ObservedResult], int | None]) -> Iterable[LinearRelation]:
     """The result of another sample or channel, with the slack found there."""
 
-    def taken(one: Seen, values: Array, by: Callable[[int], Array]) -> Array | None:
+    def taken(one: ObservedResult, values: Array, by: Callable[[int], Array]) -> Array | None:
         along = axis(one)
-        if not one.shaped or along is None:
+        if not one.has_x_shape or along is None:
             return None
         return np.take(values, by(values.shape[along]), axis=along)
 
@@ -212,32 +212,34 @@ def _moved_along(what: str, axis: Callable[[Seen], int | None]) -> Iterable[Rela
         (f"that of the last {what}", lambda n: np.full(n, n - 1)),
         *((f"that of the {what} {words} it", by) for words, by in _MOVED),
     ):
-        yield Relation(
-            said(words),
+        yield LinearRelation(
+            without_number(words),
             lambda one, by=by: taken(one, one.expected, by),
             rounded=lambda one, by=by: taken(one, one.slack, by),
         )
 
 
-def _rounded_to() -> Iterable[Relation]:
+def _rounded_to() -> Iterable[LinearRelation]:
     """The right value rounded to a coarser grid: the received value lies on the grid, next to the right value."""
     for exponent in range(17):
         for base in (2, 10):
             if base == 2 or 0 < exponent < 7:
                 step = float(base) ** -exponent
                 words = f"the right value rounded to multiples of {written(step)}"
-                yield Relation(said(words), _on_grid(lambda got, step=step: (np.rint(got / step) * step, step)))
+                yield LinearRelation(
+                    without_number(words), _on_grid(lambda got, step=step: (np.rint(got / step) * step, step))
+                )
     for name in ("bfloat16", "float16", "float32"):
         format = FORMATS[name]
 
         def narrowed(got: Array, format: Format = format) -> tuple[Array, Array]:
             return got.astype(format.dtype).astype(np.float64), 4 * format.unit_roundoff * np.abs(got)
 
-        yield Relation(said(f"the right value rounded to {name}"), _on_grid(narrowed))
+        yield LinearRelation(without_number(f"the right value rounded to {name}"), _on_grid(narrowed))
 
 
-def _on_grid(rounded: Callable[[Array], tuple[Array, Array | float]]) -> Made:
-    def made(one: Seen) -> Array | None:
+def _on_grid(rounded: Callable[[Array], tuple[Array, Array | float]]) -> Compute:
+    def made(one: ObservedResult) -> Array | None:
         on_grid, step = rounded(one.got)
         exactly = np.abs(on_grid - one.got) <= 2.0**-40 * np.abs(one.got)
         near = np.abs(one.got - one.expected) <= 0.5001 * step + one.slack
@@ -246,10 +248,10 @@ def _on_grid(rounded: Callable[[Array], tuple[Array, Array | float]]) -> Made:
     return made
 
 
-def _values_moved(by: Callable[[int], Array]) -> Made:
-    def made(one: Seen) -> Array | None:
-        if one.shaped:
-            return one.facts.back(one.facts.rows(one.expected)[:, by(one.facts.n)])
+def _values_moved(by: Callable[[int], Array]) -> Compute:
+    def made(one: ObservedResult) -> Array | None:
+        if one.has_x_shape:
+            return one.steps.back(one.steps.rows(one.expected)[:, by(one.steps.n)])
         flat = one.expected.reshape(-1)
         return flat[by(flat.size)].reshape(one.expected.shape)
 
@@ -262,22 +264,22 @@ _MOVED: tuple[tuple[str, Callable[[int], Array]], ...] = (
 )
 
 #: Numbers of a case by which a result may be multiplied, with their words.
-_COUNTS: tuple[tuple[str, Callable[[Seen], float]], ...] = (
-    ("the number of values in a group", lambda one: one.facts.n),
-    ("the number of groups", lambda one: one.facts.count),
+_COUNTS: tuple[tuple[str, Callable[[ObservedResult], float]], ...] = (
+    ("the number of values in a group", lambda one: one.steps.n),
+    ("the number of groups", lambda one: one.steps.count),
     ("the number of samples", lambda one: one.case.x.shape[0]),
-    ("eps", lambda one: one.facts.eps),
+    ("eps", lambda one: one.steps.eps),
     ("momentum", lambda one: float(one.case.settings.get("momentum", 0.0))),
 )
 
 
-def _sharing(one: Seen) -> float:
+def _sharing(one: ObservedResult) -> float:
     """How many values of x share one element of the parameter whose gradient this is."""
     return one.case.x.size / max(one.got.size, 1)
 
 
-def _scaled(count: Callable[[Seen], float], power: float) -> Made:
-    def made(one: Seen) -> Array | None:
+def _scaled(count: Callable[[ObservedResult], float], power: float) -> Compute:
+    def made(one: ObservedResult) -> Array | None:
         number = count(one)
         return one.expected * number**power if number > 0 else None
 
@@ -285,36 +287,36 @@ def _scaled(count: Callable[[Seen], float], power: float) -> Made:
 
 
 def _by(words: str, joined: str) -> Callable[[float], str]:
-    def told(number: float) -> str:
+    def words_for(number: float) -> str:
         first = "the right value" if number == 1 else _times(number)
         return f"{first} {joined} {words}"
 
-    return told
+    return words_for
 
 
-def plain_relations(name: str) -> list[Relation]:
+def plain_relations(name: str) -> list[LinearRelation]:
     """The relations that any result may have to the right one, the plainest first."""
     found = [
         # These come first: a formula that is not finite in a place agrees there with any other that is not.
-        Relation(said("NaN"), lambda one: np.where(np.isinf(one.got), 0.0, np.nan)),
-        Relation(said("infinite"), lambda one: np.where(np.isnan(one.got), 0.0, np.inf)),
-        Relation(said("zero"), nothing),
-        Relation(_times, nothing, right, 1.0),
-        Relation(_shifted, right, ones),
-        Relation(said("the right value without its sign"), lambda one: np.abs(one.expected)),
+        LinearRelation(without_number("NaN"), lambda one: np.where(np.isinf(one.got), 0.0, np.nan)),
+        LinearRelation(without_number("infinite"), lambda one: np.where(np.isnan(one.got), 0.0, np.inf)),
+        LinearRelation(without_number("zero"), nothing),
+        LinearRelation(_times, nothing, right, 1.0),
+        LinearRelation(_shifted, right, ones),
+        LinearRelation(without_number("the right value without its sign"), lambda one: np.abs(one.expected)),
         *(
-            Relation(said(f"{other} itself"), _own(other))
+            LinearRelation(without_number(f"{other} itself"), _own(other))
             for other in ("x", "g", "gamma", "beta", "running_mean", "running_var")
             if other != name
         ),
-        Relation(_constant, nothing, ones, np.inf),
-        Relation(_signed, nothing, lambda one: np.sign(one.expected), np.inf),
+        LinearRelation(_constant, nothing, ones, np.inf),
+        LinearRelation(_signed, nothing, lambda one: np.sign(one.expected), np.inf),
     ]
     counts = [*_COUNTS, *((("the number of terms in its sum", _sharing),) if name not in ("y", "dx") else ())]
     for words, count in counts:
         for power, joined in ((1.0, "times"), (-1.0, "divided by")):
-            found.append(Relation(_by(words, joined), nothing, _scaled(count, power), np.inf))
-        found.append(Relation(_by(f"the root of {words}", "divided by"), nothing, _scaled(count, -0.5), np.inf))
+            found.append(LinearRelation(_by(words, joined), nothing, _scaled(count, power), np.inf))
+        found.append(LinearRelation(_by(f"the root of {words}", "divided by"), nothing, _scaled(count, -0.5), np.inf))
     found += [
         _moved_groups("that of the first group", lambda n: np.zeros(n, int)),
         _moved_groups("that of the last group", lambda n: np.full(n, n - 1)),
@@ -323,10 +325,12 @@ def plain_relations(name: str) -> list[Relation]:
     ]
     for words, by in _MOVED:
         found.append(_moved_groups(f"that of the group {words} it", by))
-        found.append(Relation(said(f"that of the place {words} it"), _values_moved(by)))
+        found.append(LinearRelation(without_number(f"that of the place {words} it"), _values_moved(by)))
     found += [
         _moved_groups("that of the groups in reverse order", lambda n: np.arange(n)[::-1]),
         *_rounded_to(),
-        Relation(said("the right values in reverse order"), _values_moved(lambda n: np.arange(n)[::-1])),
+        LinearRelation(
+            without_number("the right values in reverse order"), _values_moved(lambda n: np.arange(n)[::-1])
+        ),
     ]
     return found

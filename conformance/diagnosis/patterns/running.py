@@ -6,46 +6,46 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from .facts import Facts
+from .formula_steps import FormulaSteps
 from .numbers import written
-from .observing import Seen
-from .relation import Relation, right, said
+from .observing import ObservedResult
+from .relation import LinearRelation, right, without_number
 from .terms import plus
 
 Array = np.ndarray
 
-_STATISTICS: dict[str, tuple[tuple[str, Callable[[Facts], Array]], ...]] = {
+_STATISTICS: dict[str, tuple[tuple[str, Callable[[FormulaSteps], Array]], ...]] = {
     "new_running_mean": (
-        ("the mean of the batch", lambda facts: facts.data.mean(axis=1)),
-        ("the sum of the batch", lambda facts: facts.data.sum(axis=1)),
-        ("the median of the batch", lambda facts: np.median(facts.data, axis=1)),
-        ("the variance of the batch", lambda facts: facts.data.var(axis=1)),
-        ("the mean of all channels", lambda facts: np.full(facts.count, facts.data.mean())),
-        ("minus the mean of the batch", lambda facts: -facts.data.mean(axis=1)),
-        ("zero", lambda facts: np.zeros(facts.count)),
+        ("the mean of the batch", lambda steps: steps.data.mean(axis=1)),
+        ("the sum of the batch", lambda steps: steps.data.sum(axis=1)),
+        ("the median of the batch", lambda steps: np.median(steps.data, axis=1)),
+        ("the variance of the batch", lambda steps: steps.data.var(axis=1)),
+        ("the mean of all channels", lambda steps: np.full(steps.count, steps.data.mean())),
+        ("minus the mean of the batch", lambda steps: -steps.data.mean(axis=1)),
+        ("zero", lambda steps: np.zeros(steps.count)),
     ),
     "new_running_var": (
-        ("the variance of the batch", lambda facts: facts.data.var(axis=1)),
+        ("the variance of the batch", lambda steps: steps.data.var(axis=1)),
         (
             "the variance of the batch with the divisor n - 1",
-            lambda facts: facts.data.var(axis=1) * facts.n / max(facts.n - 1, 1),
+            lambda steps: steps.data.var(axis=1) * steps.n / max(steps.n - 1, 1),
         ),
         (
             "the variance of the batch with the divisor n - 1, 0/0 for one value",
-            lambda facts: facts.data.var(axis=1) * np.float64(facts.n) / np.float64(facts.n - 1),
+            lambda steps: steps.data.var(axis=1) * np.float64(steps.n) / np.float64(steps.n - 1),
         ),
         (
             "the variance of the batch with the divisor n + 1",
-            lambda facts: facts.data.var(axis=1) * facts.n / (facts.n + 1),
+            lambda steps: steps.data.var(axis=1) * steps.n / (steps.n + 1),
         ),
-        ("the deviation of the batch", lambda facts: facts.data.std(axis=1)),
-        ("var + eps of the batch", lambda facts: facts.data.var(axis=1) + facts.eps),
-        ("the mean square of the batch", lambda facts: np.square(facts.data).mean(axis=1)),
-        ("the sum of the squared deviations", lambda facts: facts.data.var(axis=1) * facts.n),
-        ("1 / (var + eps) of the batch", lambda facts: 1 / (facts.data.var(axis=1) + facts.eps)),
-        ("1 / sqrt(var + eps) of the batch", lambda facts: 1 / np.sqrt(facts.data.var(axis=1) + facts.eps)),
-        ("the mean of the batch", lambda facts: facts.data.mean(axis=1)),
-        ("zero", lambda facts: np.zeros(facts.count)),
+        ("the deviation of the batch", lambda steps: steps.data.std(axis=1)),
+        ("var + eps of the batch", lambda steps: steps.data.var(axis=1) + steps.eps),
+        ("the mean square of the batch", lambda steps: np.square(steps.data).mean(axis=1)),
+        ("the sum of the squared deviations", lambda steps: steps.data.var(axis=1) * steps.n),
+        ("1 / (var + eps) of the batch", lambda steps: 1 / (steps.data.var(axis=1) + steps.eps)),
+        ("1 / sqrt(var + eps) of the batch", lambda steps: 1 / np.sqrt(steps.data.var(axis=1) + steps.eps)),
+        ("the mean of the batch", lambda steps: steps.data.mean(axis=1)),
+        ("zero", lambda steps: np.zeros(steps.count)),
     ),
 }
 _WEIGHTS: tuple[tuple[str, Callable[[float], float]], ...] = (
@@ -57,43 +57,45 @@ _WEIGHTS: tuple[tuple[str, Callable[[float], float]], ...] = (
 )
 
 
-def _moved(statistic: Callable[[Facts], Array], weight: Callable[[float], float]) -> Callable[[Seen], Array]:
-    def made(one: Seen) -> Array:
-        if not one.facts.training:
+def _moved(
+    statistic: Callable[[FormulaSteps], Array], weight: Callable[[float], float]
+) -> Callable[[ObservedResult], Array]:
+    def made(one: ObservedResult) -> Array:
+        if not one.steps.training:
             return one.expected
         w, old = weight(float(one.case.settings["momentum"])), _old(one)
-        return (1 - w) * old + w * statistic(one.facts)
+        return (1 - w) * old + w * statistic(one.steps)
 
     return made
 
 
-def _rounded(one: Seen) -> Array:
+def _rounded(one: ObservedResult) -> Array:
     """The rounding of a channel's mean. A deviation shows all of it where the values of the channel are alike."""
-    return 8 * one.values.unit * np.abs(one.facts.data).max(axis=1)
+    return 8 * one.values.unit * np.abs(one.steps.data).max(axis=1)
 
 
-def _old(one: Seen) -> Array:
-    value = one.facts.given(one.name.removeprefix("new_"))
+def _old(one: ObservedResult) -> Array:
+    value = one.steps.given(one.name.removeprefix("new_"))
     assert value is not None
     return value
 
 
-def running_relations(name: str) -> Iterator[Relation]:
+def running_relations(name: str) -> Iterator[LinearRelation]:
     """Wrong forms of a running statistic, the plainest first."""
     if name not in _STATISTICS:
         return
     old = name.removeprefix("new_")
-    yield Relation(said(f"{old} as it was given"), _old)
+    yield LinearRelation(without_number(f"{old} as it was given"), _old)
     for weighed, weight in _WEIGHTS:
         for words, statistic in _STATISTICS[name]:
-            told = f"(1 - w) times {old} plus w times {words}, w being {weighed}"
-            yield Relation(said(told), _moved(statistic, weight), rounded=_rounded)
+            words_of_step = f"(1 - w) times {old} plus w times {words}, w being {weighed}"
+            yield LinearRelation(without_number(words_of_step), _moved(statistic, weight), rounded=_rounded)
     for words, statistic in _STATISTICS[name]:
 
-        def slope(one: Seen, statistic: Callable[[Facts], Array] = statistic) -> Array | None:
-            return statistic(one.facts) - _old(one) if one.facts.training else np.zeros(one.got.shape)
+        def slope(one: ObservedResult, statistic: Callable[[FormulaSteps], Array] = statistic) -> Array | None:
+            return statistic(one.steps) - _old(one) if one.steps.training else np.zeros(one.got.shape)
 
-        yield Relation(
+        yield LinearRelation(
             lambda number, words=words: (
                 f"{old} moved towards {words} by {written(number)} of the way, whatever momentum is"
             ),
@@ -103,21 +105,25 @@ def running_relations(name: str) -> Iterator[Relation]:
         )
     for words, statistic in _STATISTICS[name][:1]:
 
-        def added(one: Seen, statistic: Callable[[Facts], Array] = statistic) -> Array | None:
+        def added(one: ObservedResult, statistic: Callable[[FormulaSteps], Array] = statistic) -> Array | None:
             m = float(one.case.settings["momentum"])
-            return _old(one) + m * statistic(one.facts) if one.facts.training else one.expected
+            return _old(one) + m * statistic(one.steps) if one.steps.training else one.expected
 
-        yield Relation(said(f"{old} plus momentum times {words}, without the factor 1 - momentum"), added)
-    yield Relation(plus("eps"), right, lambda one: np.full(one.got.shape, one.facts.eps * one.facts.training))
+        yield LinearRelation(
+            without_number(f"{old} plus momentum times {words}, without the factor 1 - momentum"), added
+        )
+    yield LinearRelation(plus("eps"), right, lambda one: np.full(one.got.shape, one.steps.eps * one.steps.training))
     words, statistic = _STATISTICS[name][0]
-    yield Relation(said(f"{old} plus momentum times the sign of {words} minus {old}"), _stepped(statistic))
+    yield LinearRelation(
+        without_number(f"{old} plus momentum times the sign of {words} minus {old}"), _stepped(statistic)
+    )
 
 
-def _stepped(statistic: Callable[[Facts], Array]) -> Callable[[Seen], Array]:
-    def made(one: Seen) -> Array:
-        if not one.facts.training:
+def _stepped(statistic: Callable[[FormulaSteps], Array]) -> Callable[[ObservedResult], Array]:
+    def made(one: ObservedResult) -> Array:
+        if not one.steps.training:
             return one.expected
         momentum, old = float(one.case.settings["momentum"]), _old(one)
-        return old + momentum * np.sign(statistic(one.facts) - old)
+        return old + momentum * np.sign(statistic(one.steps) - old)
 
     return made

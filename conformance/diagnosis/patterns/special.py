@@ -8,12 +8,12 @@ import numpy as np
 
 from ....spec.errors import CALL_FAILED, LayoutNotApplicable, Unsupported
 from ...cases.case import Case
-from .memory import as_asked
+from .memory import is_right
 from .observing import Observer
 
 Array = np.ndarray
 
-_POISONS = ((np.nan, "a NaN"), (np.inf, "an infinity"), (-np.inf, "a negative infinity"))
+_SPECIAL_VALUES = ((np.nan, "a NaN"), (np.inf, "an infinity"), (-np.inf, "a negative infinity"))
 _CASES = 3
 
 #: Layouts in words (adapters/layouts.py).
@@ -36,21 +36,21 @@ def _chosen(cases: Sequence[Case]) -> list[Case]:
     return [one for one in whole if one.layout.count > 1 and one.layout.size > 1][:_CASES]
 
 
-def unseen_specials(observer: Observer, cases: Sequence[Case]) -> str:
+def misread_special_values(observer: Observer, cases: Sequence[Case]) -> str:
     """Which values that are not finite leave no trace, or reach values that do not depend on them."""
     chosen = _chosen(cases)
     if len(chosen) < _CASES:
         return ""
     found: dict[str, None] = {}
     for name in [one for one in chosen[0].inputs if "." not in one]:
-        for poison, words in _POISONS:
-            told = {_special(observer, case, name, poison) for case in chosen}
+        for poison, words in _SPECIAL_VALUES:
+            told = {_effect_of(observer, case, name, poison) for case in chosen}
             if len(told) == 1 and (effect := told.pop()):
                 found[f"{words} in {name} {effect}"] = None
     return "; ".join(found)
 
 
-def _special(observer: Observer, case: Case, name: str, poison: float) -> str:
+def _effect_of(observer: Observer, case: Case, name: str, poison: float) -> str:
     given = case.inputs[name]
     if given is None or not given.size:
         return ""
@@ -91,9 +91,11 @@ def misread_layouts(observer: Observer, cases: Sequence[Case]) -> str:
         for results in dict.fromkeys(value for value in bad.values() if value):
             where = [_LAYOUTS.get(layout, layout) for layout in layouts if bad[layout] == results]
             fine = [_LAYOUTS.get(layout, layout) for layout in layouts if not any(one[layout] for one in told)]
-            verb, told_of = "is" if len(results) == 1 else "are", "the cotangent" if name == "g" else name
+            verb, input_name = "is" if len(results) == 1 else "are", "the cotangent" if name == "g" else name
             right = f", and right where it is {' or '.join(['contiguous', *fine])}"
-            found.append(f"{' and '.join(sorted(results))} {verb} wrong where {told_of} is {' or '.join(where)}{right}")
+            found.append(
+                f"{' and '.join(sorted(results))} {verb} wrong where {input_name} is {' or '.join(where)}{right}"
+            )
     return "; ".join(found)
 
 
@@ -112,5 +114,5 @@ def _wrong(observer: Observer, case: Case, name: str, layout: str) -> Iterator[s
         yield "the call"
         return
     for result, got in results.items():
-        if not as_asked(observer, case, result, got):
+        if not is_right(observer, case, result, got):
             yield result

@@ -8,28 +8,28 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ....spec.operators import OPERATORS
-from .facts import logistic
+from .formula_steps import logistic, softmax
 from .numbers import written
-from .observing import Seen
-from .relation import Made, Relation, right, said
+from .observing import ObservedResult
+from .relation import Compute, LinearRelation, right, without_number
 
 Array = np.ndarray
-_Term = tuple[str, Callable[[Seen], Array]]
+_Term = tuple[str, Callable[[ObservedResult], Array]]
 
 
 def plus(words: str) -> Callable[[float], str]:
     """Words for the right value and a multiple of something."""
 
-    def told(number: float) -> str:
+    def words_for(number: float) -> str:
         if number == -1:
             return f"the right value without {words}"
         times = "" if abs(number) == 1 else f"{written(abs(number))} times "
         return f"the right value {'plus' if number > 0 else 'minus'} {times}{words}"
 
-    return told
+    return words_for
 
 
-def term_relations(operator: str, name: str) -> Iterator[Relation]:
+def term_relations(operator: str, name: str) -> Iterator[LinearRelation]:
     """The right value plus a multiple of a term of the formula."""
     record = OPERATORS[operator]
     if record.composed:
@@ -39,21 +39,27 @@ def term_relations(operator: str, name: str) -> Iterator[Relation]:
     if record.composed and record.normalises and name == "y":
         terms = (*terms, *_OF_BLOCKS)
     for words, term in terms:
-        yield Relation(plus(words), right, _present(term))
+        yield LinearRelation(plus(words), right, _present(term))
     if record.composed and name == "dx":
-        yield Relation(_beside_g, lambda one: np.zeros(one.got.shape), lambda one: one.expected - one.facts.g, np.inf)
+        yield LinearRelation(
+            _beside_g, lambda one: np.zeros(one.got.shape), lambda one: one.expected - one.steps.g, np.inf
+        )
     if name == "y":
         for words, made in _OTHERWISE.get(operator, ()):
-            yield Relation(said(f"what the formula gives with {words}"), made)
+            yield LinearRelation(without_number(f"what the formula gives with {words}"), made)
     if name == "y" and record.normalises and not record.normalises_handed:
-        yield Relation(said("what the formula gives, normalised once more without gamma and beta"), _normalised_again)
+        yield LinearRelation(
+            without_number("what the formula gives, normalised once more without gamma and beta"), _normalised_again
+        )
     for role, handed in _PART_OF_SUM.get(operator, ()) if name == "y" else ():
         for words, change in _CHANGES:
-            told = f"the right value with {words.format(role)} in place of {role}"
-            yield Relation(said(told), _with_changed(handed, change))
+            replaced = f"the right value with {words.format(role)} in place of {role}"
+            yield LinearRelation(without_number(replaced), _with_changed(handed, change))
     if record.composed:
         for (old, one), (new, other) in itertools.permutations(terms, 2):
-            yield Relation(said(f"the right value with {new} in place of {old}"), _exchanged(one, other))
+            yield LinearRelation(
+                without_number(f"the right value with {new} in place of {old}"), _exchanged(one, other)
+            )
 
 
 def _beside_g(number: float) -> str:
@@ -61,102 +67,102 @@ def _beside_g(number: float) -> str:
     return f"{times}what the right value has beside g"
 
 
-def clipped_relations() -> Iterator[Relation]:
+def clipped_relations() -> Iterator[LinearRelation]:
     """y with xhat limited in size."""
-    yield Relation(
+    yield LinearRelation(
         lambda number: f"beta + {written(number)} gamma, with the sign of xhat",
-        lambda one: one.facts.beta,
-        lambda one: one.facts.gamma * np.sign(one.facts.xhat),
+        lambda one: one.steps.beta,
+        lambda one: one.steps.gamma * np.sign(one.steps.xhat),
         np.inf,
     )
 
 
-def _normalised_again(one: Seen) -> Array:
-    facts = one.facts
-    rows = facts.rows(facts.normalised)
+def _normalised_again(one: ObservedResult) -> Array:
+    steps = one.steps
+    rows = steps.rows(steps.normalised)
     centred = rows - (rows.mean(axis=1, keepdims=True) if one.case.record.centred else 0.0)
-    return facts.back(centred / np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + facts.eps))
+    return steps.back(centred / np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + steps.eps))
 
 
-def _with_changed(part: Callable[[Seen], Array], change: Callable[[Array], Array]) -> Made:
+def _with_changed(part: Callable[[ObservedResult], Array], change: Callable[[Array], Array]) -> Compute:
     return lambda one: one.expected + (change(part(one)) - part(one))
 
 
-def _exchanged(old: Callable[[Seen], Array], new: Callable[[Seen], Array]) -> Made:
+def _exchanged(old: Callable[[ObservedResult], Array], new: Callable[[ObservedResult], Array]) -> Compute:
     return lambda one: one.expected - old(one) + new(one)
 
 
-def _present(term: Callable[[Seen], Array]) -> Made:
-    def made(one: Seen) -> Array | None:
+def _present(term: Callable[[ObservedResult], Array]) -> Compute:
+    def made(one: ObservedResult) -> Array | None:
         value = term(one)
         return np.where(np.isfinite(value), value, np.nan)
 
     return made
 
 
-def _h(one: Seen) -> Array:
-    return one.facts.gamma * one.facts.g
+def _h(one: ObservedResult) -> Array:
+    return one.steps.gamma * one.steps.g
 
 
-def _given(one: Seen, name: str) -> Array:
-    return np.full(one.got.shape, float(one.facts.given(name) is not None))
+def _given(one: ObservedResult, name: str) -> Array:
+    return np.full(one.got.shape, float(one.steps.given(name) is not None))
 
 
-def _mean(one: Seen, values: Array) -> Array:
-    rows = one.facts.rows(values)
-    return one.facts.back(rows.mean(axis=1, keepdims=True))
+def _mean(one: ObservedResult, values: Array) -> Array:
+    rows = one.steps.rows(values)
+    return one.steps.back(rows.mean(axis=1, keepdims=True))
 
 
-def _r(one: Seen) -> Array:
-    return one.facts.back(one.facts.r)
+def _r(one: ObservedResult) -> Array:
+    return one.steps.back(one.steps.r)
 
 
 _OF_NORMS: dict[str, tuple[_Term, ...]] = {
     "y": (
-        ("beta", lambda one: one.facts.beta),
-        ("gamma", lambda one: one.facts.gamma),
-        ("xhat", lambda one: one.facts.xhat),
-        ("gamma xhat", lambda one: one.facts.gamma * one.facts.xhat),
-        ("xhat where gamma is given", lambda one: _given(one, "gamma") * one.facts.xhat),
+        ("beta", lambda one: one.steps.beta),
+        ("gamma", lambda one: one.steps.gamma),
+        ("xhat", lambda one: one.steps.xhat),
+        ("gamma xhat", lambda one: one.steps.gamma * one.steps.xhat),
+        ("xhat where gamma is given", lambda one: _given(one, "gamma") * one.steps.xhat),
         ("1 where beta is given", lambda one: _given(one, "beta")),
-        ("x", lambda one: one.facts.x),
-        ("gamma beta", lambda one: one.facts.gamma * one.facts.beta),
-        ("the mean of the group", lambda one: one.facts.back(one.facts.mean)),
-        ("gamma mean / sqrt(var + eps)", lambda one: one.facts.gamma * one.facts.back(one.facts.mean * one.facts.r)),
-        ("gamma / sqrt(var + eps)", lambda one: one.facts.gamma * _r(one)),
-        ("eps", lambda one: np.full(one.got.shape, one.facts.eps)),
-        ("xhat^2", lambda one: one.facts.xhat**2),
-        ("gamma^2 xhat", lambda one: one.facts.gamma**2 * one.facts.xhat),
-        ("beta^2", lambda one: one.facts.beta**2),
+        ("x", lambda one: one.steps.x),
+        ("gamma beta", lambda one: one.steps.gamma * one.steps.beta),
+        ("the mean of the group", lambda one: one.steps.back(one.steps.mean)),
+        ("gamma mean / sqrt(var + eps)", lambda one: one.steps.gamma * one.steps.back(one.steps.mean * one.steps.r)),
+        ("gamma / sqrt(var + eps)", lambda one: one.steps.gamma * _r(one)),
+        ("eps", lambda one: np.full(one.got.shape, one.steps.eps)),
+        ("xhat^2", lambda one: one.steps.xhat**2),
+        ("gamma^2 xhat", lambda one: one.steps.gamma**2 * one.steps.xhat),
+        ("beta^2", lambda one: one.steps.beta**2),
         ("1 / sqrt(var + eps)", _r),
-        ("the variance of the group", lambda one: one.facts.back(one.facts.variance)),
+        ("the variance of the group", lambda one: one.steps.back(one.steps.variance)),
     ),
     "dx": (
         ("mean(gamma g) / sqrt(var + eps)", lambda one: _r(one) * _mean(one, _h(one))),
         (
             "xhat mean(gamma g xhat) / sqrt(var + eps)",
-            lambda one: _r(one) * one.facts.xhat * _mean(one, _h(one) * one.facts.xhat),
+            lambda one: _r(one) * one.steps.xhat * _mean(one, _h(one) * one.steps.xhat),
         ),
         ("gamma g / sqrt(var + eps)", lambda one: _r(one) * _h(one)),
-        ("g", lambda one: one.facts.g),
+        ("g", lambda one: one.steps.g),
         ("gamma g", _h),
-        ("g / sqrt(var + eps)", lambda one: _r(one) * one.facts.g),
-        ("mean(g) / sqrt(var + eps)", lambda one: _r(one) * _mean(one, one.facts.g)),
-        ("x", lambda one: one.facts.x),
-        ("xhat", lambda one: one.facts.xhat),
+        ("g / sqrt(var + eps)", lambda one: _r(one) * one.steps.g),
+        ("mean(g) / sqrt(var + eps)", lambda one: _r(one) * _mean(one, one.steps.g)),
+        ("x", lambda one: one.steps.x),
+        ("xhat", lambda one: one.steps.xhat),
     ),
     "dgamma": (
-        ("the sum of g", lambda one: one.facts.total(one.facts.g)),
-        ("the sum of g x", lambda one: one.facts.total(one.facts.g * one.facts.x)),
-        ("the sum of g y", lambda one: one.facts.total(one.facts.g * one.facts.normalised)),
-        ("gamma", lambda one: one.facts.given("gamma")),  # type: ignore[return-value]
-        ("the sum of xhat", lambda one: one.facts.total(one.facts.xhat)),
+        ("the sum of g", lambda one: one.steps.total(one.steps.g)),
+        ("the sum of g x", lambda one: one.steps.total(one.steps.g * one.steps.x)),
+        ("the sum of g y", lambda one: one.steps.total(one.steps.g * one.steps.normalised)),
+        ("gamma", lambda one: one.steps.given("gamma")),  # type: ignore[return-value]
+        ("the sum of xhat", lambda one: one.steps.total(one.steps.xhat)),
         ("the number of terms in its sum", lambda one: np.full(one.got.shape, one.case.x.size / max(one.got.size, 1))),
     ),
     "dbeta": (
-        ("the sum of g xhat", lambda one: one.facts.total(one.facts.g * one.facts.xhat)),
-        ("the sum of gamma g", lambda one: one.facts.total(_h(one))),
-        ("beta", lambda one: one.facts.given("beta")),  # type: ignore[return-value]
+        ("the sum of g xhat", lambda one: one.steps.total(one.steps.g * one.steps.xhat)),
+        ("the sum of gamma g", lambda one: one.steps.total(_h(one))),
+        ("beta", lambda one: one.steps.given("beta")),  # type: ignore[return-value]
         ("the number of terms in its sum", lambda one: np.full(one.got.shape, one.case.x.size / max(one.got.size, 1))),
     ),
 }
@@ -164,39 +170,39 @@ _OF_NORMS: dict[str, tuple[_Term, ...]] = {
 #: Terms in the sum of a layer with parts.
 _OF_PARTS: dict[str, tuple[_Term, ...]] = {
     "residual": (
-        ("x", lambda one: one.facts.x),
-        ("branch(x)", lambda one: one.facts.part("branch", one.facts.x)),
-        ("shortcut(x)", lambda one: one.facts.part("shortcut", one.facts.x)),
-        ("x branch(x)", lambda one: one.facts.x * one.facts.part("branch", one.facts.x)),
+        ("x", lambda one: one.steps.x),
+        ("branch(x)", lambda one: one.steps.part("branch", one.steps.x)),
+        ("shortcut(x)", lambda one: one.steps.part("shortcut", one.steps.x)),
+        ("x branch(x)", lambda one: one.steps.x * one.steps.part("branch", one.steps.x)),
     ),
     "pre_norm": (
-        ("x", lambda one: one.facts.x),
-        ("LN(x)", lambda one: one.facts.normalised),
-        ("sublayer(LN(x))", lambda one: one.facts.part("sublayer", one.facts.normalised)),
-        ("sublayer(x)", lambda one: one.facts.part("sublayer", one.facts.x)),
+        ("x", lambda one: one.steps.x),
+        ("LN(x)", lambda one: one.steps.normalised),
+        ("sublayer(LN(x))", lambda one: one.steps.part("sublayer", one.steps.normalised)),
+        ("sublayer(x)", lambda one: one.steps.part("sublayer", one.steps.x)),
     ),
     "post_norm": (
-        ("x", lambda one: one.facts.x),
-        ("sublayer(x)", lambda one: one.facts.part("sublayer", one.facts.x)),
+        ("x", lambda one: one.steps.x),
+        ("sublayer(x)", lambda one: one.steps.part("sublayer", one.steps.x)),
     ),
     "highway": (
-        ("x", lambda one: one.facts.x),
+        ("x", lambda one: one.steps.x),
         ("transform(x)", lambda one: _transformed(one)),
-        ("t transform(x)", lambda one: one.facts.gate * _transformed(one)),
-        ("c x", lambda one: one.facts.carry * one.facts.x),
-        ("t x", lambda one: one.facts.gate * one.facts.x),
-        ("c transform(x)", lambda one: one.facts.carry * _transformed(one)),
-        ("t c transform(x)", lambda one: one.facts.gate * one.facts.carry * _transformed(one)),
-        ("t^2 transform(x)", lambda one: one.facts.gate**2 * _transformed(one)),
-        ("t", lambda one: one.facts.gate),
+        ("t transform(x)", lambda one: one.steps.gate * _transformed(one)),
+        ("c x", lambda one: one.steps.carry * one.steps.x),
+        ("t x", lambda one: one.steps.gate * one.steps.x),
+        ("c transform(x)", lambda one: one.steps.carry * _transformed(one)),
+        ("t c transform(x)", lambda one: one.steps.gate * one.steps.carry * _transformed(one)),
+        ("t^2 transform(x)", lambda one: one.steps.gate**2 * _transformed(one)),
+        ("t", lambda one: one.steps.gate),
     ),
     "mhc": (
-        ("x", lambda one: one.facts.x),
-        ("the sum of the branches", lambda one: np.sum(one.facts.branches, axis=0)),
-        ("the mean of the branches", lambda one: np.mean(one.facts.branches, axis=0)),
-        ("the first branch", lambda one: one.facts.branches[0]),
-        ("the last branch", lambda one: one.facts.branches[-1]),
-        ("the weighted sum of the branches", lambda one: one.expected - one.facts.x),
+        ("x", lambda one: one.steps.x),
+        ("the sum of the branches", lambda one: np.sum(one.steps.branches, axis=0)),
+        ("the mean of the branches", lambda one: np.mean(one.steps.branches, axis=0)),
+        ("the first branch", lambda one: one.steps.branches[0]),
+        ("the last branch", lambda one: one.steps.branches[-1]),
+        ("the weighted sum of the branches", lambda one: one.expected - one.steps.x),
     ),
 }
 
@@ -204,10 +210,10 @@ _OF_PARTS: dict[str, tuple[_Term, ...]] = {
 #: Terms in the sum of a layer that are the result of a part, each with what may replace it.
 _PART_OF_SUM: dict[str, tuple[_Term, ...]] = {
     "residual": (
-        ("branch(x)", lambda one: one.facts.part("branch", one.facts.x)),
-        ("shortcut(x)", lambda one: one.facts.part("shortcut", one.facts.x)),
+        ("branch(x)", lambda one: one.steps.part("branch", one.steps.x)),
+        ("shortcut(x)", lambda one: one.steps.part("shortcut", one.steps.x)),
     ),
-    "pre_norm": (("sublayer(LN(x))", lambda one: one.facts.part("sublayer", one.facts.normalised)),),
+    "pre_norm": (("sublayer(LN(x))", lambda one: one.steps.part("sublayer", one.steps.normalised)),),
 }
 _CHANGES: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("max({0}, 0)", lambda value: np.maximum(value, 0)),
@@ -221,42 +227,36 @@ _CHANGES: tuple[tuple[str, Callable[[Array], Array]], ...] = (
 )
 
 
-def _transformed(one: Seen) -> Array:
-    return one.facts.part("transform", one.facts.x)
+def _transformed(one: ObservedResult) -> Array:
+    return one.steps.part("transform", one.steps.x)
 
 
-def _gated(change: Callable[[Array], Array]) -> Made:
+def _gated(change: Callable[[Array], Array]) -> Compute:
     """A highway layer whose transform gate is another function of its logits."""
 
-    def made(one: Seen) -> Array:
-        t = change(one.facts.part("gate", one.facts.x))
-        c = 1 - t if one.case.parts.get("carry") is None else one.facts.carry
-        return t * _transformed(one) + c * one.facts.x
+    def made(one: ObservedResult) -> Array:
+        t = change(one.steps.part("gate", one.steps.x))
+        c = 1 - t if one.case.parts.get("carry") is None else one.steps.carry
+        return t * _transformed(one) + c * one.steps.x
 
     return made
 
 
-def _exchanged_parts(one: Seen) -> Array:
+def _exchanged_parts(one: ObservedResult) -> Array:
     t = logistic(_transformed(one))
-    c = 1 - t if one.case.parts.get("carry") is None else one.facts.carry
-    return t * one.facts.part("gate", one.facts.x) + c * one.facts.x
+    c = 1 - t if one.case.parts.get("carry") is None else one.steps.carry
+    return t * one.steps.part("gate", one.steps.x) + c * one.steps.x
 
 
-def _softmax(z: Array, axis: int | None = -1) -> Array:
-    with np.errstate(all="ignore"):
-        shifted = np.exp(z - z.max(axis=axis, keepdims=True))
-        return shifted / shifted.sum(axis=axis, keepdims=True)
-
-
-def _weighed(change: Callable[[Array], Array]) -> Made:
+def _weighed(change: Callable[[Array], Array]) -> Compute:
     """An mhc layer whose weights are another function of the logits; not for one with fuse, which has no weights."""
 
-    def made(one: Seen) -> Array:
-        logits = one.facts.given("logits")
+    def made(one: ObservedResult) -> Array:
+        logits = one.steps.given("logits")
         if logits is None or one.case.parts.get("fuse") is not None:
             return one.expected
-        pairs = zip(change(logits), one.facts.branches, strict=True)
-        return one.facts.x + sum(weight * value for weight, value in pairs)
+        pairs = zip(change(logits), one.steps.branches, strict=True)
+        return one.steps.x + sum(weight * value for weight, value in pairs)
 
     return made
 
@@ -269,15 +269,15 @@ def _powers(z: Array) -> Array:
 def _two_largest(z: Array) -> Array:
     kept = np.zeros_like(z)
     kept[np.argsort(-z, kind="stable")[:2]] = 1
-    return _softmax(z, None) * kept
+    return softmax(z, None) * kept
 
 
 #: Other things that a layer may do with its parts.
-_OTHERWISE: dict[str, tuple[tuple[str, Made], ...]] = {
-    "residual": (("the activation applied twice", lambda one: one.facts.part("activation", one.expected)),),
+_OTHERWISE: dict[str, tuple[tuple[str, Compute], ...]] = {
+    "residual": (("the activation applied twice", lambda one: one.steps.part("activation", one.expected)),),
     "highway": (
         ("transform and gate exchanged", _exchanged_parts),
-        ("softmax over the last axis in place of the gate's logistic function", _gated(_softmax)),
+        ("softmax over the last axis in place of the gate's logistic function", _gated(softmax)),
         ("tanh in place of the gate's logistic function", _gated(np.tanh)),
         ("the gate's logits in place of their logistic function", _gated(lambda z: z)),
         ("twice the gate's logits", _gated(lambda z: logistic(2 * z))),
@@ -286,22 +286,22 @@ _OTHERWISE: dict[str, tuple[tuple[str, Made], ...]] = {
     "mhc": (
         ("exponentials rounded down to powers of two", _weighed(_powers)),
         ("the two largest weights alone, as they are", _weighed(_two_largest)),
-        ("twice the logits", _weighed(lambda z: _softmax(2 * z, None))),
-        ("half the logits", _weighed(lambda z: _softmax(z / 2, None))),
-        ("minus the logits", _weighed(lambda z: _softmax(-z, None))),
+        ("twice the logits", _weighed(lambda z: softmax(2 * z, None))),
+        ("half the logits", _weighed(lambda z: softmax(z / 2, None))),
+        ("minus the logits", _weighed(lambda z: softmax(-z, None))),
         ("the logits themselves for weights", _weighed(lambda z: z)),
         ("the exponentials of the logits for weights", _weighed(np.exp)),
         (
             "the powers of 2 in place of the exponentials of the logits",
-            _weighed(lambda z: _softmax(z * np.log(2), None)),
+            _weighed(lambda z: softmax(z * np.log(2), None)),
         ),
     ),
 }
 
 #: Terms that a block may add beside its parts.
 _OF_BLOCKS: tuple[_Term, ...] = (
-    ("beta", lambda one: one.facts.beta),
-    ("gamma", lambda one: one.facts.gamma),
-    ("xhat", lambda one: one.facts.xhat),
-    ("gamma xhat", lambda one: one.facts.gamma * one.facts.xhat),
+    ("beta", lambda one: one.steps.beta),
+    ("gamma", lambda one: one.steps.gamma),
+    ("xhat", lambda one: one.steps.xhat),
+    ("gamma xhat", lambda one: one.steps.gamma * one.steps.xhat),
 )

@@ -9,7 +9,7 @@ import attrs
 from ...cases.case import Case
 from ...cases.description import Description
 from ...cases.sizes import Extent, extents, sized
-from .observing import Observer, Seen
+from .observing import ObservedResult, Observer
 
 #: Sizes at which a fault of size is searched, just past the limits of blocks.
 _LOOKED_AT = (9, 65, 129, 257, 513, 1025, 2049, 4097)
@@ -45,7 +45,7 @@ class _Rule:
     clause: str
     short: str
     #: Sizes that distinguish it from similar rules.
-    telling: tuple[int, ...]
+    distinguishing: tuple[int, ...]
     #: Whether every tried size follows it.
     followed: bool = True
 
@@ -107,7 +107,7 @@ class _Sizes:
         """Whether a result is wrong at a size; None if the target does not take the case."""
         if size not in self.known:
             at = self.case(size)
-            self.known[size] = None if at is None else _is_wrong([*self.observer.seen([at])])
+            self.known[size] = None if at is None else _is_wrong([*self.observer.observed([at])])
         return self.known[size]
 
     def threshold(self, violated: Sequence[Description]) -> Threshold | None:
@@ -142,7 +142,7 @@ class _Sizes:
         if case is None:
             return False
         self.observer.forget(case)
-        return _is_wrong([*self.observer.seen([case])])
+        return _is_wrong([*self.observer.observed([case])])
 
     def _of(self, violated: Sequence[Description]) -> Iterator[int]:
         """The sizes that violated cases may have in this extent."""
@@ -156,10 +156,10 @@ class _Sizes:
         # A mistake that begins past a block may be absent at its multiples.
         self._look([*above, *below, 2 * low, 3 * low, 4 * low, *_DIVISIBLE, *_POWERS])
         for rule in self._rules(low, high):
-            if self._holds(rule) and self._look(rule.telling) and self._holds(rule):
+            if self._holds(rule) and self._look(rule.distinguishing) and self._holds(rule):
                 return rule
-        told = f"at {high} {{0}}"
-        return _Rule(bool, f"wrong {told}, and not at every larger number; right at {low}", told, (), followed=False)
+        where = f"at {high} {{0}}"
+        return _Rule(bool, f"wrong {where}, and not at every larger number; right at {low}", where, (), followed=False)
 
     def _look(self, sizes: Sequence[int]) -> bool:
         for size in sizes:
@@ -178,20 +178,20 @@ class _Sizes:
             (),
         )
         for block in (*_BLOCKS, low, high):
-            telling = _multiples(block, high)
+            sizes = _multiples(block, high)
             up_to = f"right up to {low} {{0}}" if low > 1 else "right"
             yield _Rule(
                 lambda size, block=block: size >= high and size % block != 0,
                 f"{up_to} and at every larger multiple of {block}, wrong at every other number",
                 f"from {high} {{0}} on but at multiples of {block}",
-                telling,
+                sizes,
             )
             if high % block == 0:
                 yield _Rule(
                     lambda size, block=block: size >= high and size % block == 0,
                     f"wrong at {high} {{0}} and every larger multiple of {block}, right at every other number",
                     f"at multiples of {block} {{0}} from {high} on",
-                    telling,
+                    sizes,
                 )
         last = self._last_of_band(high)
         if last is not None:
@@ -224,5 +224,5 @@ def _multiples(block: int, high: int) -> tuple[int, ...]:
     return tuple(size for size in (*sizes, *between) if size > high)
 
 
-def _is_wrong(seen: list[Seen]) -> bool:
+def _is_wrong(seen: list[ObservedResult]) -> bool:
     return any(one.wrong.any() for one in seen)

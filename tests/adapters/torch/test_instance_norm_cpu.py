@@ -47,7 +47,8 @@ def test_the_prediction_is_what_pytorch_returns_and_not_what_is_right():
     right = _right(x, gamma, beta, g)
     inputs = {"x": x.numpy(), "gamma": gamma.numpy(), "beta": beta.numpy()}
     settings = {"eps": 1e-3, "channel_axis": -1}
-    for known, name, returned, exact in zip(ON_CPU, ("dx", "dgamma", "dbeta"), got, right, strict=True):
+    for name, returned, exact in zip(("dx", "dgamma", "dbeta"), got, right, strict=True):
+        known = next(one for one in ON_CPU if one.outputs == (name,))
         assert known.shows_in(inputs, settings)
         for values, covered in ((returned, True), (exact, False)):
             failure = Failure(name, "", inputs, settings, g=g.numpy(), got=values.numpy(), expected=exact.numpy())

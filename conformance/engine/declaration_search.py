@@ -36,28 +36,28 @@ from .tally import Tally
 
 #: How many candidates that survive the violated cases are judged in full. Each costs as much as the binding's share of
 #: the run did, and so far the first was always the right one if there was one.
-_JUDGED = 3
+_MOST_JUDGED = 3
 
 #: The largest set of conventions. Three unrelated deviations occur; with four, someone should look at the function.
-_SET = 3
+_LARGEST_SET = 3
 
-#: Time limit of a search: _TWICE the time of the run, because judging a survivor is another such run, but at least
-#: _LEAST seconds, so that a busy machine does not decide the outcome.
-_TWICE, _LEAST = 2.0, 30.0
+#: Time limit of a search: _TIME_FACTOR times that of the run, because judging a survivor is another such run, but at
+#: least _MIN_SECONDS seconds, so that a busy machine does not decide the outcome.
+_TIME_FACTOR, _MIN_SECONDS = 2.0, 30.0
 
 #: How many errors of more than half a unit in the last place, all towards zero, show that results are truncated. By
 #: chance, this many roundings to nearest go one way once in 2^32 functions.
-_CUT = 32
+_MIN_TRUNCATED = 32
 
 #: Number of cases of the run, beside the violated ones, on which such errors are counted.
-_CUT_OF = 40
+_TRUNCATION_CASES = 40
 
 #: Number of violations of each dtype that are tried to see whether a change affects any.
-_FEW = 4
+_SMALLEST_CASES = 4
 
 #: Conventions that cannot make a requirement fail that passes now, except the requirements listed with them. The first
 #: five choose an accuracy class, and the envelope of a weaker class is never smaller (spec/accuracy.md).
-_BEARS_ON: Mapping[str, frozenset[str]] = {
+_AFFECTED_REQUIREMENTS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("storage", "variance_algorithm", "affine", "cast", "subnormals"), frozenset()),
     "mixed_dtypes": frozenset({"CM-D1", "CM-D2", "CM-D3"}),
 }
@@ -80,27 +80,23 @@ class _Trial(Run):
 
     until: float = float("inf")
 
-    def held(self, target: Target, binding: Binding, dtype: str) -> Subject:
-        """The subject for a binding in a dtype, with the conventions of this trial."""
-        return self.subject(target, binding, dtype)
-
-    def put_to(self, subject: Subject) -> list[Check]:
+    def checks_on(self, subject: Subject) -> list[Check]:
         """The checks that run on a subject."""
         found = self._checks(subject.operator, subject.format)
         return found if subject.binding.seams is None else [at_the_seams(check) for check in found]
 
     def _run_case(self, subject: Subject, tallies: list[Tally], *arguments: Any, **options: Any) -> str | None:
         declined = super()._run_case(subject, tallies, *arguments, **options)
-        if time.perf_counter() > self.until or any(_broken(tally) for tally in tallies):
+        if time.perf_counter() > self.until or any(_fails(tally) for tally in tallies):
             raise _Rejected
         return declined
 
 
-def _broken(tally: Tally) -> bool:
+def _fails(tally: Tally) -> bool:
     return tally.verdict is Verdict.FAIL
 
 
-def excused(run: Run, report: Report) -> Report:
+def with_passing_declarations(run: Run, report: Report) -> Report:
     """The report, in which each binding names the declaration that would make it conform, if one was found."""
     plan = run.plan
     if not plan.explain or report.partial:
@@ -108,7 +104,7 @@ def excused(run: Run, report: Report) -> Report:
     failing: dict[tuple[str, str, str], list[Result]] = {}
     for result in report.failures():
         failing.setdefault((result.target, result.op, result.binding), []).append(result)
-    until = time.perf_counter() + max(_LEAST, _TWICE * report.seconds)
+    until = time.perf_counter() + max(_MIN_SECONDS, _TIME_FACTOR * report.seconds)
     found: dict[tuple[str, str, str], tuple[str, ...]] = {}
     with np.errstate(all="ignore"):
         for target in plan.targets:
@@ -138,40 +134,41 @@ class _Search:
 
     def found(self) -> tuple[str, ...]:
         """The declaration as KEY=VALUE texts; empty if there is none, or none was found in time."""
-        known = [result for result in self.violations if result.violated_on is not None]
-        if len(known) < len(self.violations):  # some violation has no case to try again
+        violations = [result for result in self.violations if result.violated_on is not None]
+        if len(violations) < len(self.violations):  # some violation has no case to try again
             return ()
-        known.sort(key=lambda result: elements(result.violated_on))
-        for change in itertools.islice(self._surviving(known), _JUDGED):
-            if self._holds(change):
+        violations.sort(key=lambda result: elements(result.violated_on))
+        for change in itertools.islice(self._surviving(violations), _MOST_JUDGED):
+            if self._conforms_under(change):
                 return tuple(f"{key}={value}" for key, value in change.items())
         return ()
 
-    def _surviving(self, known: Sequence[Result]) -> Iterator[Change]:
+    def _surviving(self, violations: Sequence[Result]) -> Iterator[Change]:
         """The candidates that remove the violations of all violated cases, smaller sets first."""
-        single, few = list(self._single()), _few(known)
+        single, few = list(self._single_changes()), _smallest(violations)
         useful: list[Change] = []
         for change in single:
             stays = [result for result in few if self._violated(change, result)]
-            if not stays and self._excuses(change, known):
+            if not stays and self._removes_all(change, violations):
                 yield change
             if len(stays) < len(few):
                 useful.append(change)
-        for size in range(2, _SET + 1):
+        for size in range(2, _LARGEST_SET + 1):
             for several in itertools.combinations(single if size == 2 and useful else useful, size):
                 change = {key: value for one in several for key, value in one.items()}
                 if len(change) < size or not any(one in useful for one in several):
                     continue
                 if time.perf_counter() > self.until:
                     return
-                if self._excuses(change, known):
+                if self._removes_all(change, violations):
                     yield change
 
-    def _excuses(self, change: Change, known: Sequence[Result]) -> bool:
+    def _removes_all(self, change: Change, violations: Sequence[Result]) -> bool:
         """Whether no violated case stays violated under the change, and results are not merely truncated."""
-        return not any(self._violated(change, result) for result in known) and not self._cut_off(change, known)
+        stays = any(self._violated(change, result) for result in violations)
+        return not stays and not self._is_truncated(change, violations)
 
-    def _single(self) -> Iterator[Change]:
+    def _single_changes(self) -> Iterator[Change]:
         """The single changes that the binding could declare."""
         operator, dtypes = self.binding.operator, {result.dtype for result in self.violations}
         keys = ["variance_algorithm"]
@@ -210,16 +207,18 @@ class _Search:
             targets=(self.target,),
             dtypes=dtypes,
             conventions=declared,
-            requirements=self._bears_on(change),
+            requirements=self._affected_requirements(change),
             explain=False,
         )
 
-    def _bears_on(self, change: Change) -> frozenset[str] | None:
+    def _affected_requirements(self, change: Change) -> frozenset[str] | None:
         """The requirements of the run whose verdict may differ under a change; None means all requirements."""
         asked = self.run.plan.requirements
-        if any(key not in _BEARS_ON for key in change):
+        if any(key not in _AFFECTED_REQUIREMENTS for key in change):
             return asked
-        found = frozenset(one.requirement for one in self.violations).union(*(_BEARS_ON[key] for key in change))
+        found = frozenset(one.requirement for one in self.violations).union(
+            *(_AFFECTED_REQUIREMENTS[key] for key in change)
+        )
         return found if asked is None else found & asked
 
     def _trial(self, change: Change, dtypes: tuple[str, ...]) -> _Trial:
@@ -227,13 +226,13 @@ class _Search:
 
     def _subject(self, change: Change, dtype: str) -> tuple[_Trial, Subject]:
         trial = self._trial(change, (dtype,))
-        return trial, trial.held(self.target, self.binding, dtype)
+        return trial, trial.subject(self.target, self.binding, dtype)
 
     def _violated(self, change: Change, result: Result) -> bool:
         """Whether a violation stays on the case on which it was found."""
         trial, subject = self._subject(change, result.dtype)
         description = result.violated_on
-        for check in trial.put_to(subject):
+        for check in trial.checks_on(subject):
             if check.requirement == result.requirement:
                 case = subject.library.fresh(description)
                 if not check.when(case):
@@ -244,7 +243,7 @@ class _Search:
                     return True
         return False
 
-    def _holds(self, change: Change) -> bool:
+    def _conforms_under(self, change: Change) -> bool:
         """
         Whether the binding, judged in full under the change, violates no MUST.
 
@@ -269,7 +268,7 @@ class _Search:
                 return False
         return True
 
-    def _cut_off(self, change: Change, known: Sequence[Result]) -> bool:
+    def _is_truncated(self, change: Change, violations: Sequence[Result]) -> bool:
         """
         Whether 16-bit results are truncated exact values, which no class of storage describes.
 
@@ -279,10 +278,10 @@ class _Search:
         if "storage" not in change:
             return False
         plan = self.run.plan
-        others = plan.profile.cases(self.binding.operator, plan.seed)[:_CUT_OF]
-        for dtype in dict.fromkeys(result.dtype for result in known if FORMATS[result.dtype].narrow):
+        others = plan.profile.cases(self.binding.operator, plan.seed)[:_TRUNCATION_CASES]
+        for dtype in dict.fromkeys(result.dtype for result in violations if FORMATS[result.dtype].narrow):
             _, subject = self._subject({}, dtype)
-            met = [result.violated_on for result in known if result.dtype == dtype]
+            met = [result.violated_on for result in violations if result.dtype == dtype]
             inward = outward = 0
             for description in [*met, *(fit for one in others if (fit := fitted(one, self.binding)) is not None)]:
                 case = subject.library.fresh(description)
@@ -295,17 +294,17 @@ class _Search:
                 beyond = np.abs(got - exact) > FORMATS[dtype].unit_roundoff * np.abs(exact)
                 inward += int((beyond & (off < 0)).sum())
                 outward += int((beyond & (off > 0)).sum())
-                if outward or inward >= _CUT:
+                if outward or inward >= _MIN_TRUNCATED:
                     break
-            if inward >= _CUT and not outward:
+            if inward >= _MIN_TRUNCATED and not outward:
                 return True
         return False
 
 
-def _few(known: Sequence[Result]) -> list[Result]:
+def _smallest(violations: Sequence[Result]) -> list[Result]:
     """The smallest violated cases of every dtype: enough to see whether a change affects any."""
     return [
         result
-        for dtype in dict.fromkeys(result.dtype for result in known)
-        for result in [one for one in known if one.dtype == dtype][:_FEW]
+        for dtype in dict.fromkeys(result.dtype for result in violations)
+        for result in [one for one in violations if one.dtype == dtype][:_SMALLEST_CASES]
     ]

@@ -24,7 +24,7 @@ _DERIVATIVES = {
 
 
 @attrs.frozen(eq=False)
-class Ask:
+class LoggedCall:
     """One call that a check makes of a target, or one reading of an earlier call."""
 
     #: What is done: "call", "vjp", "jvp", "vjp of the vjp", "jvp of the jvp", "read the outputs again", ...
@@ -74,39 +74,39 @@ class Raised:
         return self.words.partition(":")[0]
 
 
-class AskedSession:
+class LoggingSession:
     """An adapters.session.Session that logs its calls."""
 
-    def __init__(self, session: Any, log: list[Ask]) -> None:
+    def __init__(self, session: Any, log: list[LoggedCall]) -> None:
         self._session, self.log = session, log
         #: Number of calls of the target, repetitions included.
-        self.asked = 0
+        self.calls = 0
 
     @contextmanager
-    def _noted(self, does: str, inputs: Arrays, settings: Mapping[str, Any], **rest: Any) -> Iterator[None]:
-        asked = Ask(does, inputs, settings, rest.pop("parts", None) or {}, **rest)
+    def _logged(self, does: str, inputs: Arrays, settings: Mapping[str, Any], **rest: Any) -> Iterator[None]:
+        call = LoggedCall(does, inputs, settings, rest.pop("parts", None) or {}, **rest)
         place = len(self.log)
-        self.log.append(asked)
-        self.asked += asked.times
+        self.log.append(call)
+        self.calls += call.times
         try:
             yield
         except TargetRaised as error:
-            self.log[place] = attrs.evolve(asked, raised=Raised.of(error))
+            self.log[place] = attrs.evolve(call, raised=Raised.of(error))
             raise
 
-    def start(self, inputs: Arrays, settings: Mapping[str, Any], **options: Any) -> AskedEvaluation:
+    def start(self, inputs: Arrays, settings: Mapping[str, Any], **options: Any) -> LoggingEvaluation:
         """Call the target."""
         given = {name: options.get(name) for name in ("parts", "layouts", "mode", "wrt")}
         place = len(self.log)
-        with self._noted("call", inputs, settings, **{name: one for name, one in given.items() if one is not None}):
-            return AskedEvaluation(self._session.start(inputs, settings, **options), self, place)
+        with self._logged("call", inputs, settings, **{name: one for name, one in given.items() if one is not None}):
+            return LoggingEvaluation(self._session.start(inputs, settings, **options), self, place)
 
     def call(
         self, inputs: Arrays, settings: Mapping[str, Any], *, parts: Parts | None = None, mode: str = "training",
         times: int = 1, **options: Any,
     ) -> list[dict[str, Any]]:  # fmt: skip
         """The results of several calls."""
-        with self._noted("call", inputs, settings, parts=parts, mode=mode, times=times):
+        with self._logged("call", inputs, settings, parts=parts, mode=mode, times=times):
             return self._session.call(inputs, settings, parts=parts, mode=mode, times=times, **options)
 
     def vjp(
@@ -114,7 +114,7 @@ class AskedSession:
         times: int = 1, wrt: tuple[str, ...] | None = None, **options: Any,
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:  # fmt: skip
         """The outputs of the first call, and the gradients of all calls."""
-        with self._noted("vjp", inputs, settings, parts=parts, g=g, times=times, wrt=wrt):
+        with self._logged("vjp", inputs, settings, parts=parts, g=g, times=times, wrt=wrt):
             return self._session.vjp(inputs, settings, g, parts=parts, times=times, wrt=wrt, **options)
 
     @property
@@ -127,14 +127,14 @@ class AskedSession:
         g: np.ndarray | None = None, fresh: bool = False,
     ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
         """A second call in the memory of a first."""
-        self.log.append(Ask("call", inputs, settings, parts or {}, g))
+        self.log.append(LoggedCall("call", inputs, settings, parts or {}, g))
         how = "new tensors on the memory of the last call" if fresh else "the last call's tensors, overwritten in place"
-        with self._noted(f"call with {how}", then, settings, parts=parts, g=g):
+        with self._logged(f"call with {how}", then, settings, parts=parts, g=g):
             return self._session.recall(inputs, settings, then, parts=parts, g=g, fresh=fresh)
 
     def jvp(self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None) -> Any:
         """The tangent of y."""
-        with self._noted("jvp", inputs, settings, parts=parts, tangents=tangents):
+        with self._logged("jvp", inputs, settings, parts=parts, tangents=tangents):
             return self._session.jvp(inputs, settings, tangents, parts=parts)
 
     def vjp_vjp(
@@ -143,7 +143,7 @@ class AskedSession:
     ) -> dict[str, Any]:  # fmt: skip
         """Second-order gradients."""
         does = _DERIVATIVES["vjp_vjp"]
-        with self._noted(does, inputs, settings, parts=parts, g=g, cotangents=cotangents):
+        with self._logged(does, inputs, settings, parts=parts, g=g, cotangents=cotangents):
             return self._session.vjp_vjp(inputs, settings, g, cotangents, parts=parts)
 
     def nested(
@@ -152,33 +152,33 @@ class AskedSession:
     ) -> dict[str, Any]:  # fmt: skip
         """A derivative of a derivative in forward mode."""
         last = {"g": other} if isinstance(other, np.ndarray) else {"tangents_again": other}
-        with self._noted(_DERIVATIVES[kind], inputs, settings, parts=parts, tangents=tangents, **last):
+        with self._logged(_DERIVATIVES[kind], inputs, settings, parts=parts, tangents=tangents, **last):
             return self._session.nested(kind, inputs, settings, tangents, other, parts=parts)
 
     def prefetch(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """Send these calls ahead in one request. They are logged when the check makes them."""
-        log, asked = len(self.log), self.asked
+        log, made = len(self.log), self.calls
         try:
             return self._session.prefetch(calls, keep=keep)
         finally:
             del self.log[log:]
-            self.asked = asked
+            self.calls = made
 
     def seams(self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, **options: Any) -> list[dict[str, Any]]:
         """The recordings around a layer's own sublayers."""
-        with self._noted("call and vjp, recorded at the layer's seams", inputs, settings, g=g):
+        with self._logged("call and vjp, recorded at the layer's seams", inputs, settings, g=g):
             return self._session.seams(inputs, settings, g, **options)
 
     def again(self, place: int, does: str, **rest: Any) -> Any:
         """Log a gradient or a reading of an earlier call."""
         first = self.log[place]
-        return self._noted(does, first.inputs, first.settings, parts=first.parts, of=place, **rest)
+        return self._logged(does, first.inputs, first.settings, parts=first.parts, of=place, **rest)
 
 
-class AskedEvaluation:
+class LoggingEvaluation:
     """An adapters.evaluation.Evaluation that logs its calls."""
 
-    def __init__(self, evaluation: Any, session: AskedSession, place: int) -> None:
+    def __init__(self, evaluation: Any, session: LoggingSession, place: int) -> None:
         self._evaluation, self._session, self._place = evaluation, session, place
         self.recorder = evaluation.recorder
 
@@ -194,18 +194,18 @@ class AskedEvaluation:
         with self._session.again(self._place, "read the inputs again"):
             return self._evaluation.inputs()
 
-    def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> AskedPulled:
+    def pull(self, g: np.ndarray, layout: str = "contiguous", *, keep: bool = False) -> LoggingPulled:
         """The gradients of sum(y * g)."""
         layouts = {} if layout == "contiguous" else {"g": layout}
         place = len(self._session.log)
         with self._session.again(self._place, "vjp", g=g, layouts=layouts):
-            return AskedPulled(self._evaluation.pull(g, layout, keep=keep), self._session, place)
+            return LoggingPulled(self._evaluation.pull(g, layout, keep=keep), self._session, place)
 
 
-class AskedPulled:
-    """An adapters.evaluation.Pulled that logs its calls."""
+class LoggingPulled:
+    """An adapters.evaluation.EvaluationGradients that logs its calls."""
 
-    def __init__(self, pulled: Any, session: AskedSession, place: int) -> None:
+    def __init__(self, pulled: Any, session: LoggingSession, place: int) -> None:
         self._pulled, self._session, self._place = pulled, session, place
 
     def gradients(self) -> dict[str, Any]:

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ..cases.description import Description
-from .answers import TELLING, Answer, Values
+from .answers import CLEARLY_WRONG, Answer, Values
 from .question import Question
 
 #: Values beyond the envelope that have to be wrong alike, and the cases they come from. One value is off by an ulp or
 #: two by accident in every third function, and sixteen values in one of 3^16.
-_VALUES, _CASES = 16, 3
+_MIN_VALUES, _MIN_CASES = 16, 3
 
 
-def wrong_alike(answers: Iterable[tuple[Question, Answer, Answer]]) -> bool:
+def has_same_small_errors(answers: Iterable[tuple[Question, Answer, Answer]]) -> bool:
     """
     Whether a candidate is wrong where the target is, and by as much, given the answers of both.
 
@@ -32,13 +32,13 @@ def wrong_alike(answers: Iterable[tuple[Question, Answer, Answer]]) -> bool:
         apart += sum(float(np.square(errors - others).sum()) for errors, others in found)
         wrong += sum(float(np.square(errors).sum()) for errors, _ in found)
     counts = [count for count in values.values() if count]
-    return sum(counts) >= _VALUES and len(counts) >= _CASES and apart * TELLING**2 <= wrong
+    return sum(counts) >= _MIN_VALUES and len(counts) >= _MIN_CASES and apart * CLEARLY_WRONG**2 <= wrong
 
 
 def _compared(here: Answer, there: Answer) -> Iterator[tuple[Values, Values]]:
     """The pairs of values in two answers that are about the same thing."""
-    if here.marks and there.marks:
-        for one, other in zip(here.marks, there.marks, strict=False):
+    if here.comparisons and there.comparisons:
+        for one, other in zip(here.comparisons, there.comparisons, strict=False):
             if one.values is not None and other.values is not None:
                 yield one.values, other.values
     else:
@@ -51,5 +51,5 @@ def _errors(here: Values, there: Values) -> tuple[np.ndarray, np.ndarray]:
         return np.ones(1), np.full(1, np.inf)
     with np.errstate(all="ignore"):
         errors, others = ((one.got - one.expected) / one.envelope for one in (here, there))
-    beyond = (here.beyond | there.beyond) & np.isfinite(errors) & np.isfinite(others)
+    beyond = (here.outside_envelope | there.outside_envelope) & np.isfinite(errors) & np.isfinite(others)
     return errors[beyond], others[beyond]

@@ -16,9 +16,9 @@ from ..cases.case import Case
 from ..cases.description import Description
 from ..cases.sizes import extents, sized
 from ..checks.catalogue import checks_of
-from ..checks.purity import other
+from ..checks.purity import different_values
 from ..checks.registry import Check
-from ..engine.folding import telling
+from ..engine.folding import priority
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
@@ -28,7 +28,7 @@ from .question import Question, call_first
 
 #: Cases beside the violated ones on which a name must hold, and the same for a slow target. With the questions about
 #: the candidates' own violations, a slow target is called some thirty times.
-_FRESH, _FRESH_SLOW = 16, 4
+_FRESH_CASES, _FRESH_CASES_SLOW = 16, 4
 
 #: For a slow target: the most violated requirements whose checks are asked, the most telling first; then the most cases
 #: of violations whose values and gradients are asked.
@@ -38,22 +38,22 @@ _CHECKS_SLOW, _PLAIN_SLOW = 4, 3
 _FRESH_CHECKS = 2
 
 #: Cases of the deck that are searched for a violation that tells as much as the shown one, or more.
-_OTHERS = 24
+_OTHER_CASES = 24
 #: Groups of each of its kinds in one further case.
-_MORE = 8
+_GROUPS_OF_A_KIND = 8
 
 #: Kinds of groups in which most mistakes of a formula show by much.
-_CLEAR = ("normal", "one_hot", "edges")
+_CLEAR_KINDS = ("normal", "one_hot", "edges")
 
-#: The seed for fresh cases of the deck: no user gives it.
-_SEED = 1 << 65
+#: The seed for fresh cases: no user gives it.
+FRESH_SEED = 1 << 65
 
 #: Requirements that do not serve to tell candidates apart. Their checks repeat calls or make large ones, which costs
 #: the most and says nothing more about a formula.
 COSTLY = frozenset({"CM-P2", "CM-P3", "CM-S1"})
 
 #: Requirements violated by a function that remembers something of earlier calls.
-_OF_MEMORY = frozenset({"CM-P2", "CM-P3", "CM-P4", "CM-P5"})
+_ABOUT_MEMORY = frozenset({"CM-P2", "CM-P3", "CM-P4", "CM-P5"})
 
 #: Sizes around the limits of blocks, and between them.
 _SIZES = (
@@ -65,11 +65,11 @@ _SIZES = (
 _FACTORS = 64
 
 #: Size and number of the groups in the case that is called first; then the number of cases for repeated calls.
-_FIRST, _REPEATED = 13, 3
+_PRECEDING_SIZE, _CASES_TO_REPEAT = 13, 3
 
 
 @attrs.frozen(slots=False)
-class Asking:
+class QuestionMaker:
     """The questions about one subject, each made once."""
 
     subject: Subject
@@ -77,7 +77,7 @@ class Asking:
     #: The violations of MUST requirements.
     violations: Sequence[Result]
     #: By values of x, how many questions to a function that remembers have used them.
-    _times: Counter[tuple[tuple[int, ...], bytes]] = attrs.field(factory=Counter)
+    _uses: Counter[tuple[tuple[int, ...], bytes]] = attrs.field(factory=Counter)
 
     @cached_property
     def checks(self) -> Mapping[str, Check]:
@@ -85,36 +85,36 @@ class Asking:
         return {check.requirement: check for check in checks_of(self.subject.operator)}
 
     @cached_property
-    def after(self) -> Case | None:
+    def preceded_by(self) -> Case | None:
         """
         The call before every question to a function whose results depend on earlier calls; None for others.
 
         All functions with the same mistake then remember the same.
         """
-        return self.settling if self._remembers() else None
+        return self.preceding_case if self._remembers() else None
 
     def _remembers(self) -> bool:
-        if self.subject.slow or self.settling is None:
+        if self.subject.slow or self.preceding_case is None:
             return False
-        if any(one.requirement in _OF_MEMORY for one in self.violations):
+        if any(one.requirement in _ABOUT_MEMORY for one in self.violations):
             return True
         for result in self.violations:
             fit = None if result.violated_on is None else fitted(result.violated_on, self.subject.binding)
             case = None if fit is None else self.library.case(fit)
-            if case is not None and not case.bulky and len({*self._after_two(case)}) > 1:
+            if case is not None and not case.bulky and len({*self._outputs_after_two_calls(case)}) > 1:
                 return True
         return False
 
-    def _after_two(self, case: Case) -> Iterator[bytes]:
+    def _outputs_after_two_calls(self, case: Case) -> Iterator[bytes]:
         """The outputs of a case after each of two calls with other values."""
-        assert self.settling is not None
-        for before in (self.settling, other(self.settling)):
+        assert self.preceding_case is not None
+        for before in (self.preceding_case, different_values(self.preceding_case)):
             call_first(self.subject, before)
             with contextlib.suppress(*CALL_FAILED):
                 yield b"".join(value.tobytes() for value in self.subject.outputs(case).values())
 
     @cached_property
-    def settling(self) -> Case | None:
+    def preceding_case(self) -> Case | None:
         """
         A case whose shape no question has, with every parameter; None if no such case exists.
 
@@ -122,11 +122,11 @@ class Asking:
         value per group.
         """
         for description in self._deck(0):
-            if description.n == _FIRST:
+            if description.n == _PRECEDING_SIZE:
                 continue
-            groups = tuple(islice(cycle(description.groups), _FIRST))
+            groups = tuple(islice(cycle(description.groups), _PRECEDING_SIZE))
             sides = {"repeat": None, "leading": None, "features": None, "samples": None, "width": None}
-            first = attrs.evolve(description, n=_FIRST, groups=groups, requirements=frozenset(), **sides)  # type: ignore[arg-type]
+            first = attrs.evolve(description, n=_PRECEDING_SIZE, groups=groups, requirements=frozenset(), **sides)  # type: ignore[arg-type]
             other = fitted(first, self.subject.binding)
             case = None if other is None else self.library.case(other)
             if case is not None and all(value is not None for value in case.inputs.values()):
@@ -142,18 +142,20 @@ class Asking:
         fit = fitted(description, self.subject.binding)
         if fit is None:
             return None
-        case = self.library.case(fit) if self.after is None else self._unasked(fit)
+        case = self.library.case(fit) if self.preceded_by is None else self._with_new_values(fit)
         if check is None:
             bessel = self.subject.conventions.get("running_variance") == "bessel"
-            without = "new_running_var" if bessel else ""
+            ignored_output = "new_running_var" if bessel else ""
             if case.bulky:
                 return None
-            return Question(case, fit, derivative=derivative, without=without, after=self.after)
+            return Question(
+                case, fit, derivative=derivative, ignored_output=ignored_output, preceded_by=self.preceded_by
+            )
         if not check.when(case):
             return None
-        return Question(case, fit, check, derivative=_of_derivatives(check), after=self.after)
+        return Question(case, fit, check, derivative=_is_about_derivatives(check), preceded_by=self.preceded_by)
 
-    def _unasked(self, fit: Description) -> Case:
+    def _with_new_values(self, fit: Description) -> Case:
         """
         The case with new values of x each time, so that a result kept for old values does not match.
 
@@ -162,12 +164,12 @@ class Asking:
         """
         case = self.library.case(fit)
         values = case.x.shape, case.x.tobytes()  # two cases may have the same values
-        self._times[values] += 1
-        part, wide = self._times[values] / _FACTORS, case.x.astype(np.float64)
+        self._uses[values] += 1
+        part, wide = self._uses[values] / _FACTORS, case.x.astype(np.float64)
         smallest = np.abs(wide).min(where=wide != 0, initial=1.0)
         return case.replace(x=np.where(wide == 0, part * smallest, wide / (1 + part)).astype(case.x.dtype))
 
-    def others(self, question: Question) -> Iterator[Question]:
+    def on_other_cases(self, question: Question) -> Iterator[Question]:
         """
         The same check on the same case with other groups, with more groups of its kinds, and on cases of the deck.
 
@@ -176,26 +178,26 @@ class Asking:
         """
         shown = question.description
         regrouped = [
-            attrs.evolve(shown, groups=tuple((name, at) for at, _ in enumerate(shown.groups))) for name in _CLEAR
+            attrs.evolve(shown, groups=tuple((name, at) for at, _ in enumerate(shown.groups))) for name in _CLEAR_KINDS
         ]
         if not shown.large:
-            kinds = tuple((name, at) for name, _ in dict.fromkeys(shown.groups) for at in range(_MORE))
+            kinds = tuple((name, at) for name, _ in dict.fromkeys(shown.groups) for at in range(_GROUPS_OF_A_KIND))
             regrouped.append(attrs.evolve(shown, groups=kinds, repeat=None, leading=None, samples=None))
         deck = self._deck(0, mixed=shown.mixed)
         for some in (deck, regrouped):
             made = (self.question(one, question.check) for one in some if one != shown)
-            yield from islice((one for one in made if one is not None), _OTHERS)
+            yield from islice((one for one in made if one is not None), _OTHER_CASES)
 
-    def violated(self) -> dict[str, Question]:
+    def violated_checks_to_ask(self) -> dict[str, Question]:
         """The violated checks that the target is asked again, each on the case that shows the violation."""
         if not self.subject.slow:
-            return self.shown
-        cheap = sorted((name for name in self.shown if name not in COSTLY), key=telling)
+            return self.violated_checks
+        cheap = sorted((name for name in self.violated_checks if name not in COSTLY), key=priority)
         few = [name for name in cheap if "-L" not in name] or cheap  # a law may take thirty calls
-        return {name: question for name, question in self.shown.items() if name in few[:_CHECKS_SLOW]}
+        return {name: question for name, question in self.violated_checks.items() if name in few[:_CHECKS_SLOW]}
 
     @cached_property
-    def shown(self) -> dict[str, Question]:
+    def violated_checks(self) -> dict[str, Question]:
         """Each violated requirement's check, on the case that shows it."""
         found: dict[str, Question] = {}
         for result in self.violations:
@@ -205,7 +207,7 @@ class Asking:
                     found[result.requirement] = question
         return found
 
-    def plain(self) -> Iterator[Question]:
+    def plain_questions(self) -> Iterator[Question]:
         """
         The outputs and gradients of the cases that show violations.
 
@@ -213,13 +215,13 @@ class Asking:
         little about it.
         """
         violations = (
-            sorted(self.violations, key=lambda one: telling(one.requirement)) if self.subject.slow else self.violations
+            sorted(self.violations, key=lambda one: priority(one.requirement)) if self.subject.slow else self.violations
         )
         shown = [one.violated_on for one in violations if one.violated_on is not None]
         some = dict.fromkeys([one for one in shown if not is_extreme(one)] or shown)
-        return self._values_on([*some][: _PLAIN_SLOW if self.subject.slow else None])
+        return self._plain_questions_on([*some][: _PLAIN_SLOW if self.subject.slow else None])
 
-    def fresh(self) -> Iterator[Question]:
+    def fresh_questions(self) -> Iterator[Question]:
         """
         The outputs and gradients of cases that were not chosen for a violation.
 
@@ -227,29 +229,35 @@ class Asking:
         not.
         """
         plain = [tamed(one) for one in self._deck(0) if one.n and one.count_of_groups and not one.large]
-        most = _FRESH_SLOW if self.subject.slow else _FRESH
+        most = _FRESH_CASES_SLOW if self.subject.slow else _FRESH_CASES
         single = (one for one in plain if one.n == 1)
-        return self._values_on([*plain[:: max(1, len(plain) // most)], *islice(single, 1)])
+        return self._plain_questions_on([*plain[:: max(1, len(plain) // most)], *islice(single, 1)])
 
-    def fresh_checks(self, requirement: str) -> Iterator[Question]:
+    def fresh_checks_of(self, requirement: str) -> Iterator[Question]:
         """The check of a requirement, on cases that were not chosen for it."""
-        made = (self.question(one, self.checks[requirement]) for one in profile_of("quick").cases(self.operator, _SEED))
+        made = (
+            self.question(one, self.checks[requirement]) for one in profile_of("quick").cases(self.operator, FRESH_SEED)
+        )
         yield from islice((one for one in made if one is not None), _FRESH_CHECKS)
 
-    def sizes(self) -> Iterator[Question]:
+    def size_questions(self) -> Iterator[Question]:
         """The outputs and gradients with one extent after the other at sizes around the limits of blocks."""
         sizes = [(extent, size) for extent in extents(self.operator) for size in _SIZES if size <= extent.largest]
-        return self._values_on(sized(self.operator, extent, size) for extent, size in sizes)
+        return self._plain_questions_on(sized(self.operator, extent, size) for extent, size in sizes)
 
-    def repeated(self) -> list[Case]:
+    def cases_to_repeat(self) -> list[Case]:
         """Small cases for repeated calls, with every parameter."""
         cases = []
-        for description in profile_of("quick").cases(self.operator, _SEED):
+        for description in profile_of("quick").cases(self.operator, FRESH_SEED):
             fit = None if description.only or description.mixed else fitted(description, self.subject.binding)
             case = None if fit is None else self.library.case(fit)
-            if case is not None and case.x.size > _FIRST and all(one is not None for one in case.inputs.values()):
+            if (
+                case is not None
+                and case.x.size > _PRECEDING_SIZE
+                and all(one is not None for one in case.inputs.values())
+            ):
                 cases.append(case)
-            if len(cases) == _REPEATED:
+            if len(cases) == _CASES_TO_REPEAT:
                 break
         return cases
 
@@ -261,7 +269,7 @@ class Asking:
     def _deck(self, seed: int, *, mixed: bool = False) -> list[Description]:
         return [one for one in profile_of("quick").cases(self.operator, seed) if one.mixed == mixed]
 
-    def _values_on(self, descriptions: Iterable[Description]) -> Iterator[Question]:
+    def _plain_questions_on(self, descriptions: Iterable[Description]) -> Iterator[Question]:
         descriptions = tuple(dict.fromkeys(descriptions))
         for derivative in (False, True) if not self.subject.forward_only else (False,):
             for description in descriptions:
@@ -270,6 +278,6 @@ class Asking:
                     yield question
 
 
-def _of_derivatives(check: Check) -> bool:
+def _is_about_derivatives(check: Check) -> bool:
     """Whether a check is about derivatives. CM-P6 takes some, but is about what the call returns."""
     return (check.gradient and check.requirement != "CM-P6") or "-G" in check.requirement

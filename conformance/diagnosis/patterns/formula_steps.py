@@ -1,4 +1,4 @@
-"""Facts that descriptions compare with: the steps of the formula on one case, in float64."""
+"""The steps of the formula on one case, in float64: descriptions compare with them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Array = np.ndarray
 
 
 @attrs.frozen(eq=False, slots=False)
-class Facts:
+class FormulaSteps:
     """The steps of the formula on one case. Rows are groups; everything else has x's shape."""
 
     case: Case
 
     @classmethod
-    def of(cls, case: Case) -> Facts:
-        """The facts of a case, made once."""
-        return case.derived("facts for a description", cls)
+    def of(cls, case: Case) -> FormulaSteps:
+        """The steps on a case, made once."""
+        return case.derived("formula steps", cls)
 
     def given(self, name: str) -> Array | None:
         """An input in float64; None if it is not given."""
@@ -168,3 +168,10 @@ def logistic(z: Array) -> Array:
     """1 / (1 + exp(-z))."""
     with np.errstate(all="ignore"):
         return 1 / (1 + np.exp(-z))
+
+
+def softmax(z: Array, axis: int | None = -1) -> Array:
+    """Positive weights that sum to 1 along an axis, proportional to exp(z)."""
+    with np.errstate(all="ignore"):
+        shifted = np.exp(z - z.max(axis=axis, keepdims=True))
+        return shifted / shifted.sum(axis=axis, keepdims=True)
