@@ -93,7 +93,7 @@ def test_two_sides(side: float):
 
 @attrs.frozen
 class Answered:
-    """The parts of a subject that `Run.of` uses: exact values, and an envelope."""
+    """The parts of a subject that `RelatedCall.of` uses: exact values, and an envelope."""
 
     nearby: np.ndarray
     envelope: np.ndarray
@@ -126,7 +126,7 @@ def test_what_is_judged(side: float):
     largest, said = Arithmetic.of("float32").largest, rule("A32", "judged")
     for share in (0.25, 1.0):
         z, envelope = (np.array([[part * side * largest / 2]]) for part in (share, 1 - share))
-        found = Run.of(Answered(z, envelope), case(1, 1), z, normative=True)  # type: ignore[arg-type]
+        found = RelatedCall.of(Answered(z, envelope), case(1, 1), z, normative=True)  # type: ignore[arg-type]
         env = {"z": mpf(z.item()), "ENV_z": mpf(envelope.item()), "largest": mpf(largest)}
         assert np.isfinite(found.envelope).all() == (evaluate(said.name, env) < evaluate(said.text, env))
 
