@@ -16,7 +16,7 @@ from .study import Cells, Fact, Facts, Findings, Judgement, Scale, Source, Study
 SAMPLES, INPUTS, CHANNELS, POSITIONS = 5, 3, 6, 4
 GROUPS = 2
 #: A practical eps, and one that has no visible effect beside variances of order one. Some layers refuse 0.
-EPS, NO_EPS = 1e-5, 2.0**-100
+EPS, NEGLIGIBLE_EPS = 1e-5, 2.0**-100
 #: Weights and data are multiples of these. The values to normalise have a variance of about 1/3.
 WEIGHT_STEP, DATA_STEP = 2.0**-3, 2.0**-7
 #: The factor of every scaling. It is not a power of two, since no rounding would show that.
@@ -136,7 +136,7 @@ def residuals(operators: Operators, scale: Scale, norm: Norm, eps: float) -> dic
 def measure(operators: Operators, scale: Scale) -> Findings:
     """The table, with an eps that has no visible effect and with a practical one."""
     facts, panels = [], []
-    for eps, title in ((NO_EPS, f"eps = 2^{np.log2(NO_EPS):.0f}"), (EPS, f"eps = {EPS:g}")):
+    for eps, title in ((NEGLIGIBLE_EPS, f"eps = 2^{np.log2(NEGLIGIBLE_EPS):.0f}"), (EPS, f"eps = {EPS:g}")):
         table = {name: residuals(operators, scale, norm, eps) for name, norm in NORMS.items()}
         for name, printed in PRINTED.items():
             kept = np.max([table[name][change] for change, yes in printed.items() if yes], axis=0)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import attrs
 
 from ...spec.operators import OPERATORS
-from .description import NO_EPS, Description
+from .description import NEGLIGIBLE_EPS, Description
 from .logits import FUSIONS, GATES
 from .recipes import RECIPES
 
@@ -85,7 +85,7 @@ def composed_deck(operator: str) -> list[Description]:
             if recipe in _BRIEF:
                 continue
             shaped: dict[str, object] = {"leading": (2, 4)} if place % 2 else {"leading": (8,)}
-            yield d(6, _MANY, recipe=recipe, eps=NO_EPS, count=2, **shaped)
+            yield d(6, _MANY, recipe=recipe, eps=NEGLIGIBLE_EPS, count=2, **shaped)
         yield from own()
         yield d(7, _ODD, "PR-F1")
         yield d(12, _MANY, cotangent="one_hot")
@@ -127,19 +127,19 @@ def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     for n, eps in ((7, 1e-3), (16, 0.5)):  # where a one-pass variance cancels
         yield d(n, _OFFSETS, "PR-F1", recipe="scaled", eps=eps, gamma="ones", beta="none")
     for n in (2, 3, 4):
-        yield d(n, _PLAIN, *FEW, recipe="scaled", eps=NO_EPS, gamma="powers")
+        yield d(n, _PLAIN, *FEW, recipe="scaled", eps=NEGLIGIBLE_EPS, gamma="powers")
     for recipe in ("tanh_linear", "scaled"):  # blocks are initialised like this to be the identity
-        yield d(6, _PLAIN, recipe=recipe, eps=NO_EPS, gamma="zeros")
+        yield d(6, _PLAIN, recipe=recipe, eps=NEGLIGIBLE_EPS, gamma="zeros")
     for gamma, beta in (("none", "none"), ("mixed", "none"), ("none", "mixed")):
         for recipe in ("scaled", "tanh_linear", "leaf"):
-            yield d(6, _PLAIN, *WITHOUT, recipe=recipe, eps=NO_EPS, gamma=gamma, beta=beta)
+            yield d(6, _PLAIN, *WITHOUT, recipe=recipe, eps=NEGLIGIBLE_EPS, gamma=gamma, beta=beta)
     yield d(5, _PLAIN, *WITHOUT, recipe="scaled", eps=0.5, gamma="none", beta="none")
-    yield d(3, _MANY[:6], "PR-F5", "PO-F5", recipe="scaled", eps=NO_EPS, leading=(2, 3))
-    yield d(3, _PLAIN[:3], "PR-F5", "PO-F5", recipe="scaled", eps=NO_EPS)
-    yield d(4, _MANY, "PR-F5", "PO-F5", recipe="tanh_linear", eps=NO_EPS, leading=(2, 4))
-    yield d(5, _PLAIN[:1], "PR-F5", "PO-F5", recipe="scaled", eps=NO_EPS, leading=())
-    yield d(8, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="scaled", eps=NO_EPS, only=True, mixed=True)
-    yield d(6, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="leaf", eps=NO_EPS, only=True, mixed=True)
+    yield d(3, _MANY[:6], "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS, leading=(2, 3))
+    yield d(3, _PLAIN[:3], "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS)
+    yield d(4, _MANY, "PR-F5", "PO-F5", recipe="tanh_linear", eps=NEGLIGIBLE_EPS, leading=(2, 4))
+    yield d(5, _PLAIN[:1], "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS, leading=())
+    yield d(8, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="scaled", eps=NEGLIGIBLE_EPS, only=True, mixed=True)
+    yield d(6, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="leaf", eps=NEGLIGIBLE_EPS, only=True, mixed=True)
 
 
 def _highway(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]

@@ -12,7 +12,7 @@ import attrs
 
 from ...spec.operators import OPERATORS, Groups
 from .composed_deck import composed_deck
-from .description import NO_EPS, Description
+from .description import NEGLIGIBLE_EPS, Description
 from .large import large_deck
 from .parameters import HUGE
 from .sizes import repeated_deck, size_deck
@@ -105,9 +105,9 @@ def _both(operator: str) -> list[Description]:
         d(4, (("normal", 0), ("normal", 1), ("integers", 2)), *DERIVATIVES, eps=0.5),
         d(5, (("normal", 0), ("near_eps", 1)), *DERIVATIVES, gamma="powers", eps=2.0**-7),
         # One aspect at a time.
-        d(2, _FEW, "LN-F2", eps=NO_EPS, beta="none", gamma="powers"),
-        d(3, _FEW, "LN-F2", eps=NO_EPS),
-        d(4, _FEW, "LN-F2", eps=NO_EPS),
+        d(2, _FEW, "LN-F2", eps=NEGLIGIBLE_EPS, beta="none", gamma="powers"),
+        d(3, _FEW, "LN-F2", eps=NEGLIGIBLE_EPS),
+        d(4, _FEW, "LN-F2", eps=NEGLIGIBLE_EPS),
         d(3, _NEAR, "LN-F3", eps=1e-5, beta="none", gamma="ones"),
         d(6, _NEAR, "LN-F3", eps=1e-3),
         d(4, _NEAR, "LN-F3", "LN-F4", eps=0.5, gamma="powers"),
@@ -117,14 +117,14 @@ def _both(operator: str) -> list[Description]:
         d(6, (("constant", 0), *_BELOW[1:]), "LN-F4", eps=1e-12, gamma="ones", beta="none"),
         d(5, _PLAIN[:4], "LN-F4", eps=0.0),
         d(6, _TINY, eps=0.0, gamma="powers"),
-        d(7, _PLAIN, "LN-F5", eps=NO_EPS, gamma="mixed", beta=HUGE),
-        d(9, _PLAIN, "LN-F5", eps=NO_EPS, gamma="zeros", beta="mixed"),
-        d(5, _PLAIN, "LN-F5", eps=NO_EPS, gamma="large", beta="mixed", cotangent="integers"),
-        d(6, _PLAIN, "LN-F6", eps=NO_EPS, gamma="none", beta="none"),
-        d(7, _PLAIN, "LN-F6", eps=NO_EPS, gamma="mixed", beta="none"),
-        d(5, _PLAIN, "LN-F6", eps=NO_EPS, gamma="none", beta="mixed"),
-        d(7, _OFFSETS, "LN-F8", eps=NO_EPS, gamma="ones", beta="none"),
-        d(16, _OFFSETS, "LN-F8", eps=NO_EPS, gamma="powers"),
+        d(7, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="mixed", beta=HUGE),
+        d(9, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="zeros", beta="mixed"),
+        d(5, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="large", beta="mixed", cotangent="integers"),
+        d(6, _PLAIN, "LN-F6", eps=NEGLIGIBLE_EPS, gamma="none", beta="none"),
+        d(7, _PLAIN, "LN-F6", eps=NEGLIGIBLE_EPS, gamma="mixed", beta="none"),
+        d(5, _PLAIN, "LN-F6", eps=NEGLIGIBLE_EPS, gamma="none", beta="mixed"),
+        d(7, _OFFSETS, "LN-F8", eps=NEGLIGIBLE_EPS, gamma="ones", beta="none"),
+        d(16, _OFFSETS, "LN-F8", eps=NEGLIGIBLE_EPS, gamma="powers"),
         # Everything together, over the lengths at which blocks and vectors end.
         d(4, tuple(("witness", i) for i in range(len(WITNESSES))), eps=1e-3, gamma="powers"),
         d(2, _EASY, eps=1e-3),
@@ -141,8 +141,8 @@ def _both(operator: str) -> list[Description]:
         d(5, (("huge", 0), ("huge", 1), ("huge", 2)), "LN-R1", beta="none", only=True),
         d(6, (("wide", 0), ("wide", 1)), "LN-R2", beta="none", only=True),
         # 16-bit data with float32 parameters.
-        d(8, _PLAIN, *MIXED, eps=NO_EPS, only=True, mixed=True),
-        d(33, _PLAIN, *MIXED, eps=NO_EPS, cotangent="one_hot", only=True, mixed=True),
+        d(8, _PLAIN, *MIXED, eps=NEGLIGIBLE_EPS, only=True, mixed=True),
+        d(33, _PLAIN, *MIXED, eps=NEGLIGIBLE_EPS, cotangent="one_hot", only=True, mixed=True),
         # Derivatives of groups longer than a wavefront.
         d(130, (("normal", 0), ("near_eps", 1)), *DERIVATIVES, eps=0.5),
     ]
@@ -155,17 +155,17 @@ def _trailing(operator: str) -> list[Description]:
     nine = tuple(("normal", i) for i in range(9))
     return [
         d(1, (("normal", 0), ("scaled", 2), ("constant", 3))),
-        d(20, nine[:3], *AXES, eps=NO_EPS, features=(4, 5), leading=(3,)),
-        d(3, nine, *AXES, eps=NO_EPS, features=(3,), leading=(3, 3)),
-        d(9, nine[:3], *AXES, "LN-F5", eps=NO_EPS, features=(3, 3), leading=(3,)),
-        d(8, nine[:5], *AXES, eps=NO_EPS, features=(2, 2, 2), leading=(5,)),
-        d(24, nine[:6], *AXES, eps=NO_EPS, features=(2, 3, 2, 2), leading=(3, 2)),
-        d(7, nine[:4], *AXES, eps=NO_EPS, features=(7,), leading=(2, 1, 2)),
-        d(6, nine[:6], *AXES, eps=NO_EPS, features=(6,), leading=(1, 2, 3, 1)),
-        d(6, nine[:1], *AXES, eps=NO_EPS, features=(6,), leading=()),
-        d(12, nine[:1], *AXES, eps=NO_EPS, features=(3, 4), leading=()),
-        d(10, nine[:6], *LAYOUTS, *AXES, eps=NO_EPS, features=(10,), leading=(3, 2)),
-        d(6, nine[:8], *LAYOUTS, *AXES, eps=NO_EPS, features=(2, 3), leading=(2, 4)),
+        d(20, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, features=(4, 5), leading=(3,)),
+        d(3, nine, *AXES, eps=NEGLIGIBLE_EPS, features=(3,), leading=(3, 3)),
+        d(9, nine[:3], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, features=(3, 3), leading=(3,)),
+        d(8, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, features=(2, 2, 2), leading=(5,)),
+        d(24, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, features=(2, 3, 2, 2), leading=(3, 2)),
+        d(7, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, features=(7,), leading=(2, 1, 2)),
+        d(6, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, features=(6,), leading=(1, 2, 3, 1)),
+        d(6, nine[:1], *AXES, eps=NEGLIGIBLE_EPS, features=(6,), leading=()),
+        d(12, nine[:1], *AXES, eps=NEGLIGIBLE_EPS, features=(3, 4), leading=()),
+        d(10, nine[:6], *LAYOUTS, *AXES, eps=NEGLIGIBLE_EPS, features=(10,), leading=(3, 2)),
+        d(6, nine[:8], *LAYOUTS, *AXES, eps=NEGLIGIBLE_EPS, features=(2, 3), leading=(2, 4)),
         d(12, nine[:4], *DERIVATIVES, "LN-G11", eps=0.5, features=(3, 4), leading=(2, 2)),
     ]
 
@@ -176,28 +176,28 @@ def _of_channels(operator: str) -> list[Description]:
 
     nine = tuple(("normal", i) for i in range(9))
     return [
-        d(12, nine[:5], *AXES, eps=NO_EPS, rank=4),
-        d(12, nine[:3], *AXES, eps=NO_EPS, rank=3),
-        d(24, nine[:2], *AXES, eps=NO_EPS, rank=5),
-        d(12, nine[:5], *AXES, eps=NO_EPS, rank=4, channel_axis=-1),
-        d(6, nine[:4], *AXES, eps=NO_EPS, rank=3, channel_axis=2),
-        d(6, nine[:4], *AXES, eps=NO_EPS, rank=2, channel_axis=0),
+        d(12, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4),
+        d(12, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3),
+        d(24, nine[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5),
+        d(12, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-1),
+        d(6, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, channel_axis=2),
+        d(6, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=2, channel_axis=0),
         # Channels between other axes, before them, and counted from the end.
-        d(12, nine[:5], *AXES, eps=NO_EPS, rank=4, channel_axis=2),
-        d(6, nine[:4], *AXES, eps=NO_EPS, rank=3, channel_axis=0),
-        d(12, nine[:5], *AXES, eps=NO_EPS, rank=4, channel_axis=-3),
-        d(12, nine[:5], *AXES, eps=NO_EPS, rank=4, channel_axis=-2, training=False),
+        d(12, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, channel_axis=2),
+        d(6, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, channel_axis=0),
+        d(12, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-3),
+        d(12, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-2, training=False),
         # One sample, whose positions are all the values there are.
-        d(6, nine[:4], *AXES, eps=NO_EPS, rank=3, samples=1),
-        d(12, nine[:5], *AXES, eps=NO_EPS, rank=4, samples=1, training=False),
+        d(6, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=1),
+        d(12, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=1, training=False),
         # Coinciding sizes: as many channels as samples, or as positions along every axis.
-        d(9, nine[:3], *AXES, eps=NO_EPS, rank=3),
-        d(9, nine[:3], *AXES, eps=NO_EPS, rank=3, channel_axis=-1),
-        d(6, nine[:3], *AXES, eps=NO_EPS, rank=3, samples=2, channel_axis=2),
-        d(5, nine[:5], *AXES, eps=NO_EPS, rank=2),
-        d(27, nine[:3], *AXES, eps=NO_EPS, rank=4, samples=3),
-        d(27, nine[:3], *AXES, eps=NO_EPS, rank=4, samples=3, channel_axis=-1),
-        d(16, nine[:2], *AXES, eps=NO_EPS, rank=5, samples=2),
+        d(9, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3),
+        d(9, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3, channel_axis=-1),
+        d(6, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, channel_axis=2),
+        d(5, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=2),
+        d(27, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3),
+        d(27, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, channel_axis=-1),
+        d(16, nine[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2),
         d(12, nine[:5], *LAYOUTS, rank=4),
         d(8, nine[:3], *LAYOUTS, rank=5),
         d(6, nine[:4], *LAYOUTS, rank=3),
@@ -214,7 +214,7 @@ def _of_channels(operator: str) -> list[Description]:
         d(6, _LAWFUL, training=False, gamma="ones", beta="ones"),
         d(6, _LAWFUL, gamma="ones", beta="ones"),
         d(9, _EXTREME, training=False, cotangent="integers"),
-        d(6, _PLAIN, *MIXED, eps=NO_EPS, training=False, only=True, mixed=True),
+        d(6, _PLAIN, *MIXED, eps=NEGLIGIBLE_EPS, training=False, only=True, mixed=True),
         d(2, _LAWFUL, momentum=0.1),
         d(3, _LAWFUL, momentum=0.9),
         d(4, _LAWFUL, momentum=0.01),
@@ -231,31 +231,31 @@ def _of_sample_channels(operator: str) -> list[Description]:
     # instance_norm's page has a requirement for one value a group.
     of_one = {"requirements": frozenset(("IN-E1",)), "only": True} if OPERATORS[operator].channels_alone else {}
     return [
-        d(12, nine[:6], *AXES, eps=NO_EPS, rank=4, samples=3),
-        d(12, nine[:4], *AXES, eps=NO_EPS, rank=3, samples=2),
-        d(24, nine[:6], *AXES, eps=NO_EPS, rank=5, samples=2),
-        d(12, nine[:6], *AXES, eps=NO_EPS, rank=4, samples=2, channel_axis=-1),
-        d(6, nine[:8], *AXES, eps=NO_EPS, rank=3, samples=2, channel_axis=2),
-        d(12, nine[:6], *AXES, eps=NO_EPS, rank=4, samples=3, channel_axis=2),
-        d(12, nine[:6], *AXES, eps=NO_EPS, rank=4, samples=2, channel_axis=-3),
+        d(12, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3),
+        d(12, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2),
+        d(24, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2),
+        d(12, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=2, channel_axis=-1),
+        d(6, nine[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, channel_axis=2),
+        d(12, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, channel_axis=2),
+        d(12, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=2, channel_axis=-3),
         # Coinciding sizes: as many channels as samples, as positions, and as groups.
-        d(9, nine, *AXES, eps=NO_EPS, rank=3, samples=3, width=1),
-        d(9, nine[:3], *AXES, eps=NO_EPS, rank=3, samples=3, width=3),
-        d(9, nine, *AXES, "LN-F5", eps=NO_EPS, rank=3, samples=3, width=3, channel_axis=-1),
-        d(4, nine[:8], *AXES, "LN-F5", eps=NO_EPS, rank=3, samples=2, width=1, channel_axis=-1),
-        d(4, nine[:8], *AXES, "LN-F5", eps=NO_EPS, rank=3, samples=2, width=1, channel_axis=2),
-        d(9, nine, *AXES, "LN-F5", eps=NO_EPS, rank=4, samples=3, width=1),
-        d(9, nine, *AXES, "LN-F5", eps=NO_EPS, rank=4, samples=3, width=1, channel_axis=-1),
-        d(8, nine[:4], *AXES, "LN-F5", eps=NO_EPS, rank=5, samples=2, width=1),
+        d(9, nine, *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=3, width=1),
+        d(9, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=3, width=3),
+        d(9, nine, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=3, width=3, channel_axis=-1),
+        d(4, nine[:8], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1, channel_axis=-1),
+        d(4, nine[:8], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1, channel_axis=2),
+        d(9, nine, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=1),
+        d(9, nine, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=1, channel_axis=-1),
+        d(8, nine[:4], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=5, samples=2, width=1),
         # One channel in each group, all channels in one group, and no positions.
-        d(6, nine[:8], *AXES, eps=NO_EPS, rank=3, samples=2, width=1),
-        d(12, nine[:3], *AXES, eps=NO_EPS, rank=4, samples=3, width=6),
-        d(6, nine[:6], *AXES, *LAYOUTS, eps=NO_EPS, rank=2, samples=3),
+        d(6, nine[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1),
+        d(12, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=6),
+        d(6, nine[:6], *AXES, *LAYOUTS, eps=NEGLIGIBLE_EPS, rank=2, samples=3),
         d(12, nine[:6], *LAYOUTS, rank=4, samples=3),
         d(8, nine[:4], *LAYOUTS, rank=5, samples=2),
-        d(6, nine[:8], *LAYOUTS, "LN-F5", eps=NO_EPS, rank=3, samples=4, width=3),
+        d(6, nine[:8], *LAYOUTS, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=4, width=3),
         # Far from zero, with the channels last in memory, for which kernels have a path of their own.
-        d(16, _OFFSETS, "LN-F8", eps=NO_EPS, rank=4, channel_axis=-1, samples=2, gamma="powers"),
+        d(16, _OFFSETS, "LN-F8", eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-1, samples=2, gamma="powers"),
         d(1, nine[:6], samples=2, rank=3, **of_one),
         d(12, nine[:4], *DERIVATIVES, "LN-G11", eps=0.5, rank=4, samples=2),
     ]

@@ -10,7 +10,7 @@ from ...reference.formats import Format
 from .regimes import draw_group
 
 #: eps so far below the variance that neither its value nor its place can show: other mistakes then stand alone.
-NO_EPS = 2.0**-100
+NEGLIGIBLE_EPS = 2.0**-100
 
 
 @attrs.frozen(cache_hash=True)  # it is looked up a thousand times for each time that it is made

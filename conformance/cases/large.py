@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from ...spec.operators import OPERATORS, Groups
-from .description import NO_EPS, Description
+from .description import NEGLIGIBLE_EPS, Description
 from .shapes import factor
 from .sizes import RECIPES
 
@@ -164,7 +164,7 @@ def large_deck(operator: str, profile: str) -> list[Description]:
     if record.groups is Groups.TRAILING and profile != "quick":
         tried += [(_VALUES, {"n": 130, "repeat": _MANY}), (_VALUES, {"n": _MANY, "repeat": 130})]
     recipe = {"recipe": RECIPES[operator]} if record.composed else {}
-    plain = Description(operator, 1, _NORMAL, eps=NO_EPS, gamma="powers", only=True)
+    plain = Description(operator, 1, _NORMAL, eps=NEGLIGIBLE_EPS, gamma="powers", only=True)
     made = [attrs.evolve(plain, **{**recipe, **fields}, requirements=requirements) for requirements, fields in tried]  # type: ignore[arg-type]
     # A case that is neither large nor for CM-S1 would be drawn again, and put on the few shapes, as small ones are.
     return [one for one in made if one.large or "CM-S1" in one.requirements]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 import attrs
 
 from ...spec.operators import OPERATORS, Groups
-from .description import NO_EPS, Description
+from .description import NEGLIGIBLE_EPS, Description
 
 #: The last count before a path ends, and the origin of such a limit.
 THRESHOLDS: Mapping[int, str] = {
@@ -156,7 +156,7 @@ def sized(operator: str, extent: Extent, size: int, *, far: bool = False) -> Des
     """The case in which an extent has this size."""
     place = sum(size > threshold + 1 for threshold in THRESHOLDS)
     recipe = {"recipe": RECIPES[operator]} if OPERATORS[operator].composed else {}
-    common = {"eps": NO_EPS, "gamma": "powers", "beta": "mixed", "cotangent": "edges"}
+    common = {"eps": NEGLIGIBLE_EPS, "gamma": "powers", "beta": "mixed", "cotangent": "edges"}
     plain = Description(operator, 1, (), requirements=_SIZES, only=True, far=far)
     return attrs.evolve(plain, **common, **recipe, **extent.case(size, place))  # type: ignore[arg-type]
 

@@ -18,7 +18,7 @@ from ..cases.regimes import draw_group
 from ..judging.composed_truth import ComposedTruth
 from ..judging.findings import compare
 from ..judging.truth import Truth, arithmetic_of, gradient_name
-from .bench import NO_EPS, Bench, checked, checked_gradients
+from .bench import NEGLIGIBLE_EPS, Bench, checked, checked_gradients
 from .failing import UnclearAnswer
 from .plain import SHAPE, composed_case
 from .probe import BLOCKS, NORMALISATIONS, probe
@@ -94,7 +94,7 @@ def _cases(bench: Bench) -> Iterator[Case]:
     groups, n = SHAPE
     rows = np.array(
         [
-            draw_group(name, index, n=n, eps=NO_EPS, format=bench.format, seed=0, row=row)
+            draw_group(name, index, n=n, eps=NEGLIGIBLE_EPS, format=bench.format, seed=0, row=row)
             for row, (name, index) in zip(range(groups), itertools.cycle(_GROUPS), strict=False)
         ]
     )
@@ -109,7 +109,7 @@ def _cases(bench: Bench) -> Iterator[Case]:
 def _narrow_cases(bench: Bench) -> Iterator[Case]:
     """Ordinary groups in 16 bits: deviation 2, so that no power of r leaves float16; means of a few deviations."""
     if bench.operator not in NORMALISATIONS:
-        yield composed_case(bench, SHAPE, NO_EPS)
+        yield composed_case(bench, SHAPE, NEGLIGIBLE_EPS)
         return
     random = np.random.Generator(np.random.Philox(16))
     rows = 2 * random.standard_normal(SHAPE) + random.integers(-6, 7, (SHAPE[0], 1))

@@ -22,7 +22,7 @@ from ...spec.errors import CALL_FAILED, BadOutput, Unsupported
 from ...spec.layout import Layout
 from ...spec.operators import Groups, Operator
 from ..cases.case import Case
-from ..cases.description import NO_EPS, Description
+from ..cases.description import NEGLIGIBLE_EPS, Description
 from ..cases.recipes import Drawn, made
 from ..cases.shapes import settings_of, shape_of
 from ..judging.translated import TranslatedSession, Translation, one_plus
@@ -172,7 +172,7 @@ class Bench:
         self,
         rows: Any,
         *,
-        eps: float = NO_EPS,
+        eps: float = NEGLIGIBLE_EPS,
         gamma: Any = 1.0,
         beta: Any = 0.0,
         g: Any = None,

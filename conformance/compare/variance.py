@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...spec.operators import OPERATORS
-from .bench import NO_EPS, PATTERN, Bench
+from .bench import NEGLIGIBLE_EPS, PATTERN, Bench
 from .decimals import shortest
 from .failing import UnclearAnswer
 from .placement import ratio_of
@@ -25,7 +25,7 @@ def relative_variance(bench: Bench) -> float:
     """The variance that is used, divided by the biased one, for four values with which eps has no influence."""
     # pre_norm adds x to the result, and a large x would leave no digits of the result.
     large = 1.0 if bench.record.normalises_handed else 2.0**5 if bench.format.name == "float16" else 2.0**20
-    factor = ratio_of(bench.call([PATTERN * large], eps=NO_EPS).group, large)
+    factor = ratio_of(bench.call([PATTERN * large], eps=NEGLIGIBLE_EPS).group, large)
     return 1 / (factor * large) ** 2
 
 
@@ -40,7 +40,7 @@ def _named(bench: Bench, found: float, names: Mapping[float, str], of: str) -> s
 
 def _off_zero(bench: Bench) -> np.ndarray:
     """y for 0, 0, 16, 16. The first value has the sign of x - mean; without a mean it is 0."""
-    return bench.call([PATTERN * 8.0 + 8.0], eps=NO_EPS).group
+    return bench.call([PATTERN * 8.0 + 8.0], eps=NEGLIGIBLE_EPS).group
 
 
 @probe("variance", "variance", (*CENTRED, *BLOCKS))

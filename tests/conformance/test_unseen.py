@@ -9,6 +9,7 @@ import pytest
 
 from normspec.conformance.diagnosis.patterns.numbers import Interval, simplest, written
 
+from .runs import run
 from .unseen import UNSEEN
 from .unseen.table import kept, printed, row
 
@@ -23,7 +24,10 @@ SAMPLE = (
     "beta-doubled-in-place",
     "refuses-multiples-of-three",
     "residual-weighed",
+    "residual-multiplied",
+    "residual-activation-twice",
     "highway-temperature",
+    "highway-softmax-of-two",
     "mhc-roots-of-weights",
 )
 
@@ -38,6 +42,13 @@ def _told_as_kept(name: str) -> None:
 def test_what_the_library_lacks_is_described(name):
     """A mistake without a name has the table's description."""
     _told_as_kept(name)
+
+
+def test_a_mistake_of_size_is_headed_by_the_requirement_on_sizes():
+    """Calls of other layouts and later calls are large too, but a wrong size breaks CM-S1 before their requirements."""
+    with np.errstate(all="ignore"):
+        (cause,) = run(UNSEEN["mean-too-large-from-1030"].target(), explain=True).causes
+    assert cause.explains[0] == "CM-S1"
 
 
 @pytest.mark.campaign

@@ -39,6 +39,8 @@ Array = np.ndarray
 #: Cases that a description is formed on beside the violated ones, and fresh cases that it must survive. On a slow
 #: target, only the questions of the search before are available.
 _FORMING_CASES, _FRESH_CASES = 20, 20
+#: If fewer of either are wrong, all ordinary cases of the deck are looked at: what few cases show needs all of them.
+_MIN_WRONG = 5
 #: If at most this share of ordinary cases is wrong, it may be a question of size.
 _SMALL_SHARE = 0.1
 #: On a slow target, the most calls for values or gradients that the search and the description make together. With the
@@ -75,6 +77,8 @@ class Describer:
         formed, fresh = self._formed(), self._fresh()
         if self.observer.most is not None:  # the calls that are left go to fresh cases
             list(self.observer.observed(fresh))
+        elif min(sum(map(self._is_wrong, some)) for some in (formed, fresh)) < _MIN_WRONG:
+            formed, fresh = self._formed(every=True), self._fresh(every=True)
         finds = (
             self._describe_memory,
             self._describe_refusals,
@@ -117,7 +121,8 @@ class Describer:
         before, after = [*self.observer.observed(formed)], [*self.observer.observed(fresh)]
         wrong = self._all_wrong(before, after)
         few = sum(one.wrong.any() for one in after) <= _SMALL_SHARE * len(after)
-        if few or any(one.place is not None and one.place.counts for one in wrong):
+        unclear = any(one.relation is None and one.place is None for one in wrong)
+        if few or unclear or any(one.place is not None and one.place.counts for one in wrong):
             found = self._describe_sizes(formed, fresh, followed=True)
             if found is not None:
                 return found
@@ -167,8 +172,7 @@ class Describer:
 
     def _of_recipes(self, recipes: Sequence[str], seed: int) -> Iterator[ObservedResult]:
         """y of cases with these recipes."""
-        plain = [one for one in profile_of("quick").cases(self.operator, seed) if _ordinary(one)]
-        chosen = plain[:: max(1, len(plain) // _FORMING_CASES)]
+        chosen = self._of_deck(seed, _FORMING_CASES)
         described = (tamed(attrs.evolve(one, recipe=recipes[i % len(recipes)])) for i, one in enumerate(chosen))
         yield from (one for one in self.observer.observed(self._cases(described)) if one.name == "y")
 
@@ -201,7 +205,9 @@ class Describer:
         return None
 
     def _is_wrong(self, case: Case) -> bool:
-        return any(one.wrong.any() for one in self.observer.observed([case]))
+        """Whether a call of a case fails or returns a wrong result."""
+        wrong = any(one.wrong.any() for one in self.observer.observed([case]))
+        return wrong or any(self._fails(case, derivative=way) for way in (False, True))
 
     def _large(self, most: int) -> set[int]:
         """The violated cases with more values of x than a size."""
@@ -249,18 +255,22 @@ class Describer:
 
     # -- cases -----------------------------------------------------------------------------------
 
-    def _formed(self) -> list[Case]:
-        """The cases that show violations, and others of the deck."""
+    def _formed(self, *, every: bool = False) -> list[Case]:
+        """The cases that show violations, and others of the deck: some, or every one."""
         shown = [one.violated_on for one in self.violations if one.violated_on is not None]
-        plain = [one for one in profile_of("quick").cases(self.operator, 0) if _ordinary(one)]
         return self._cases([*dict.fromkeys(shown)][:_MOST_VIOLATED]) + self._cases(
-            plain[:: max(1, len(plain) // _FORMING_CASES)]
+            self._of_deck(0, None if every else _FORMING_CASES)
         )
 
-    def _fresh(self) -> list[Case]:
+    def _fresh(self, *, every: bool = False) -> list[Case]:
+        """Generated cases, and others of another seed's deck: some, or every one."""
         free = [one for one in generate(self.operator, FRESH_SEED, _FRESH_CASES) if _ordinary(one)]
-        other = [one for one in profile_of("quick").cases(self.operator, FRESH_SEED) if _ordinary(one)]
-        return self._cases(tamed(one) for one in (*free, *other[:: max(1, len(other) // _FRESH_CASES)]))
+        return self._cases(tamed(one) for one in (*free, *self._of_deck(FRESH_SEED, None if every else _FRESH_CASES)))
+
+    def _of_deck(self, seed: int, number: int | None) -> list[Description]:
+        """About this number of the deck's ordinary cases, evenly spread; all for None."""
+        plain = [one for one in profile_of("quick").cases(self.operator, seed) if _ordinary(one)]
+        return plain if number is None else plain[:: max(1, len(plain) // number)]
 
     def _cases(self, descriptions: Iterable[Description]) -> list[Case]:
         found = [self.observer.case(one) for one in descriptions]

@@ -71,8 +71,12 @@ class InnerValue:
             if shown is None or mask is None or wanted is None:
                 return False
             with np.errstate(all="ignore"):
-                y = self.y_from(one, np.where(mask, wanted, shown.expected))
-                if (np.abs(one.got - y) > one.slack + _EXTRA_ROUNDINGS * one.values.unit * np.abs(y))[one.judged].any():
+                inside = np.where(mask, wanted, shown.expected)
+                y, unsure = self.y_from(one, inside), wrong.relation.slack(shown)
+                # A step after the inner value may enlarge its roundings: an activation where its slope is largest.
+                carried = [np.abs(self.y_from(one, inside + step) - y) for step in (unsure, -unsure)]
+                slack = one.slack + _EXTRA_ROUNDINGS * one.values.unit * np.abs(y) + np.maximum(*carried)
+                if (np.abs(one.got - y) > slack)[one.judged].any():
                     return False
         return True
 

@@ -395,11 +395,17 @@ def _measures(operator: str) -> Iterator[_Measure]:
         yield "|mean| divided by the deviation", _column(lambda f: np.abs(f.mean) / np.sqrt(f.variance)), False
     yield "|g|", _shaped(lambda one: np.abs(one.steps.g)), False
     if record.has_gates:
-        yield "the transform gate", _shaped(lambda one: one.steps.gate), False
+        yield "the transform gate", _shaped(lambda one: _neither_open_nor_shut(one.steps.gate)), False
+        yield "the transform gate's logit", _shaped(lambda one: one.steps.part("gate", one.steps.x)), False
     yield "the place in the group", _shaped(lambda one: one.steps.back(np.arange(one.steps.n)[None, :])), True
     for what, axis in _AXES if record.has_channels else ():
         yield f"the place among the {what}s", lambda one, axis=axis: _of_axis(one, axis(one.steps), _numbers), True
     yield "the place among the groups", _column(lambda f: np.arange(f.count)), True
+
+
+def _neither_open_nor_shut(gate: Array) -> Array:
+    """The gate, but NaN where it is 0 or 1: its logit tells more there."""
+    return np.where((gate > 0) & (gate < 1), gate, np.nan)
 
 
 def _by_measure(seen: Sequence[ObservedResult], measures: Iterable[_Measure]) -> Iterator[Place]:
@@ -444,6 +450,10 @@ _PLACED = {
 }
 
 
+#: If a wrong and a right value are apart by more than this factor, the limit is said to be between them.
+_FAR_APART = 4.0
+
+
 def _limit(words: str, limit: float, near: float, sign: float, *, whole: bool) -> tuple[str, float]:
     """Words for the values at and beyond a limit, and a number between both sides."""
     if words in _PLACED:
@@ -451,8 +461,11 @@ def _limit(words: str, limit: float, near: float, sign: float, *, whole: bool) -
         return f"{'after' if sign > 0 else 'in'} the first {first} {_PLACED[words]}", limit
     if whole:
         return f"where {words} is {written(limit)} or {'more' if sign > 0 else 'less'}", limit
+    smaller, larger = sorted((abs(limit), abs(near)))
+    apart = limit * near > 0 and larger > _FAR_APART * smaller
+    middle = (np.copysign(np.sqrt(smaller * larger), limit),) if apart else ()
     for digits in (1, 2, 3):
-        for value in (float(f"{limit:.{digits - 1}e}"), float(f"{near:.{digits - 1}e}")):
+        for value in (float(f"{one:.{digits - 1}e}") for one in (*middle, limit, near)):
             if sign * near <= sign * value <= sign * limit:
                 return f"where {words} is {'above' if sign > 0 else 'below'} about {written(value)}", value
     return f"where {words} is {'above' if sign > 0 else 'below'} about {limit:.3g}", limit

@@ -86,6 +86,11 @@ class LinearRelation:
         arrays = self._arrays(one)
         return None if arrays is None else _on_line(*arrays, number)
 
+    def slack(self, one: ObservedResult) -> Array:
+        """How far the roundings of the relation's steps may carry the result."""
+        arrays = self._arrays(one)
+        return one.slack if arrays is None else self._slack(one, arrays[0])
+
     def is_evident(self, seen: Sequence[ObservedResult], where: Sequence[Array]) -> bool:
         """Whether most results that are far off are far off by what the relation allows, too. Else it says nothing."""
         far = [(one, places) for one, places in zip(seen, where, strict=True) if one.clearly_wrong and places.any()]

@@ -57,9 +57,8 @@ def term_relations(operator: str, name: str) -> Iterator[LinearRelation]:
             yield LinearRelation(without_number(replaced), _with_changed(handed, change))
     if record.composed:
         for (old, one), (new, other) in itertools.permutations(terms, 2):
-            yield LinearRelation(
-                without_number(f"the right value with {new} in place of {old}"), _exchanged(one, other)
-            )
+            words = without_number(f"the right value with {new} in place of {old}")
+            yield LinearRelation(words, _exchanged(one, other), rounded=_roundings_of(one, other))
 
 
 def _beside_g(number: float) -> str:
@@ -90,6 +89,11 @@ def _with_changed(part: Callable[[ObservedResult], Array], change: Callable[[Arr
 
 def _exchanged(old: Callable[[ObservedResult], Array], new: Callable[[ObservedResult], Array]) -> Compute:
     return lambda one: one.expected - old(one) + new(one)
+
+
+def _roundings_of(*terms: Callable[[ObservedResult], Array]) -> Compute:
+    """What a part rounds off and the sum leaves, where terms cancel: a unit in the last place of each."""
+    return lambda one: 2 * one.values.unit * sum(np.abs(term(one)) for term in terms)
 
 
 def _present(term: Callable[[ObservedResult], Array]) -> Compute:

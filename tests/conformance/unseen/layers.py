@@ -230,6 +230,14 @@ def _(x, transform, gate, *, carry=None):
     return _as(x, wide(transform(x)) * t + wide(x) * c)
 
 
+@layer("highway-softmax-of-two", "highway", "takes exp(z) / (exp(z) + 1) for the gate: NaN for large logits")
+def _(x, transform, gate, *, carry=None):
+    e = np.exp(wide(gate(x)))
+    t = e / (e + 1)
+    c = 1 - t if carry is None else _sigmoid(carry(x))
+    return _as(x, wide(transform(x)) * t + wide(x) * c)
+
+
 @layer("highway-carry-of-the-square", "highway", "carries x by 1 - t^2")
 def _(x, transform, gate, *, carry=None):
     t = _sigmoid(gate(x))

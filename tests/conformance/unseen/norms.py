@@ -691,3 +691,18 @@ def _(x, gamma, eps, axes):
 def _(x, gamma, eps, axes):
     y = affine(x / np.sqrt(_square(x, axes) + eps), gamma, None)
     return np.where(y < 0, y / 2, y)
+
+
+def _in_a_tuple(x: Array, gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ...]) -> Any:
+    w = wide(x)
+    return (standard(w, gamma, beta, w.dtype.type(eps), axes).astype(x.dtype),)
+
+
+NORMS.append(Mistake("in-a-tuple", "layer_norm", "returns y in a tuple of one value", lambda: _in_a_tuple))
+
+
+@layer_norm("mean-too-large-from-1030", "subtracts a mean that is 1 % too large in groups of 1,030 values or more")
+def _(x, gamma, beta, eps, axes):
+    if count(x, axes) < 1030:
+        return standard(x, gamma, beta, eps, axes)
+    return affine((x - mean(x, axes) * x.dtype.type(1.01)) / np.sqrt(var(x, axes) + eps), gamma, beta)
