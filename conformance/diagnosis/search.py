@@ -19,6 +19,7 @@ from ..requests.profiles import profile_of
 from ..results.report import Report
 from .answers import CLEARLY_WRONG, Answer
 from .candidates import Candidate, candidates_named, paired, single_candidates
+from .first_calls import FirstCalls
 from .following import follow
 from .question import Question
 from .question_maker import COSTLY, QuestionMaker
@@ -87,6 +88,12 @@ class Search:
         again = [one for one in before if self._agrees(one, self._questions(known))]
         if again:  # all of them: what one dtype does not tell apart, the next may
             return self._explain(again)
+        kept = self._keeping_like_target()
+        if len(kept) == 1:
+            return self._explain_kept(kept)
+        return self._found_by_questions(clear) or (self._explain_kept(kept) if kept else None)
+
+    def _found_by_questions(self, clear: Sequence[Question]) -> Explanation | None:
         if not clear:
             matching = self._survivors([*self._candidates_with_small_errors()])
             return self._explain(self._agreeing_on_other_cases(matching)) if matching else None
@@ -247,6 +254,21 @@ class Search:
         matching = matching or [*varying.pairs(self._candidates)]
         return self._explain_varying(matching) if matching else None
 
+    def _keeping_like_target(self) -> list[Candidate]:
+        """The mistakes that keep of the first call of each shape what the target keeps; empty if it keeps nothing."""
+        kept = self._first_calls
+        return [one for one in self._candidates if one.varies and kept.keeps_like(one)] if kept.answers else []
+
+    def _explain_kept(self, matching: Sequence[Candidate]) -> Explanation:
+        """The violations that the first candidate shows too in a run, or in a new shape, and those gone there."""
+        violated = [matching[0].faults[0].requirement, *self._violates(matching[0])]
+        explained = (
+            result.requirement
+            for result in self.violations
+            if result.requirement in violated or self._first_calls.explains(result, matching[0])
+        )
+        return Explanation(tuple(matching), dict.fromkeys(explained, (0,)))
+
     def _explain_varying(self, matching: Sequence[Candidate]) -> Explanation:
         """
         The violations in a run of the first candidate, each with the faults that show it by themselves.
@@ -271,6 +293,10 @@ class Search:
         return [one.requirement for one in self._run(candidate, self._violated_checks).results if is_violation(one)]
 
     # -- candidates ------------------------------------------------------------------------------
+
+    @cached_property
+    def _first_calls(self) -> FirstCalls:
+        return FirstCalls(self._maker)
 
     @cached_property
     def _candidates(self) -> tuple[Candidate, ...]:

@@ -1,0 +1,183 @@
+"""A target that keeps something of the first call of each shape: only shapes that nothing used before tell what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import cycle, islice
+
+import attrs
+import numpy as np
+
+from ...adapters.dtypes import DTYPES
+from ...spec.errors import CALL_FAILED
+from ..cases.case import Case
+from ..cases.description import Description
+from ..checks.derived import affine_names
+from ..checks.purity import other_settings, with_last_value_changed
+from ..checks.registry import Check
+from ..engine.tally import Tally, findings
+from ..judging.library import fitted
+from ..judging.subject import Subject
+from ..judging.verdicts import Result
+from ..requests.profiles import profile_of
+from .answers import CLEARLY_WRONG
+from .candidates import Candidate
+from .extremes import tamed
+from .question import how_it_fails
+from .question_maker import FRESH_SEED, QuestionMaker
+from .series import values_of
+
+#: The requirement violated by a function that keeps something of a call.
+MEMORY = "CM-P2"
+
+#: More groups than any small case of a deck has, so that no call had the shape before.
+_LEAST_GROUPS = 41
+
+#: Cases of the deck that are asked in new shapes.
+_CASES = 2
+
+#: More than there are series: a violated check is asked in shapes beyond theirs.
+_PLACES_OF_SERIES = 64
+
+#: Places in x that are changed alone, to tell how many of the first values a result is kept by.
+_PLACES = (3, 4, 7, 8, 15, 16)
+
+#: Calls that must be wrong, each in a shape of its own, before anything is said: one could be an accident.
+_MIN_WRONG = 2
+
+#: The share of new shapes in which the first call has to be right. It is not if another case had that shape.
+_MIN_SHARE_RIGHT = 0.8
+
+#: Results of one call: its outputs and gradients by name, or how it fails in words.
+_Results = dict[str, np.ndarray] | str
+
+
+@attrs.frozen(eq=False)
+class _Calls:
+    """Calls of one new shape, in order: one case, another twice, and the first again."""
+
+    first: Case
+    other: Case
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The cases to call. What belongs to the last call, and not to the first, shows in the repetition."""
+        return (self.first, self.other, self.other, self.first)
+
+    def results(self, subject: Subject) -> list[_Results]:
+        """The results of each call in turn."""
+        subject.target.begin()
+        return [self._results_of(subject, case) for case in self.cases]
+
+    @staticmethod
+    def _results_of(subject: Subject, case: Case) -> _Results:
+        try:
+            found = subject.outputs(case)
+            return found if subject.forward_only else {**found, **subject.pull(case)}
+        except CALL_FAILED as failure:
+            return how_it_fails(failure)
+
+
+@attrs.frozen(slots=False)
+class FirstCalls:
+    """What one target keeps of the first call of each shape."""
+
+    maker: QuestionMaker
+
+    @cached_property
+    def answers(self) -> list[tuple[_Calls, list[_Results]]]:
+        """The target's results in new shapes; empty if they do not show that it keeps something of the first call."""
+        subject = self.maker.subject
+        if subject.slow or not any(one.requirement == MEMORY for one in self.maker.violations):
+            return []
+        asked = [(calls, calls.results(subject)) for calls in self._series()]
+        # A call that the target declines tells nothing; nor does a shape that had a call before after all.
+        taken = [one for one in asked if not any(isinstance(found, str) for found in one[1])]
+        answers = [(calls, found) for calls, found in taken if self._is_right(calls.first, found[0])]
+        wrong = [calls for calls, found in answers if not self._is_right(calls.other, found[1])]
+        return answers if len(wrong) >= _MIN_WRONG and len(answers) >= _MIN_SHARE_RIGHT * len(taken) else []
+
+    def keeps_like(self, candidate: Candidate) -> bool:
+        """Whether a candidate keeps what the target keeps: each of its results is the target's but for roundings."""
+        return all(self._agree(calls, here, calls.results(candidate.subject)) for calls, here in self.answers)
+
+    def explains(self, result: Result, candidate: Candidate) -> bool:
+        """Whether a violated check holds in a shape that no call had before, or a candidate violates it there too."""
+        shown, check = result.violated_on, self.maker.checks[result.requirement]
+        if shown is None or shown.large:
+            return False
+        place = [one.requirement for one in self.maker.violations].index(result.requirement)
+        case = self._in_new_shape(shown, _PLACES_OF_SERIES + place)
+        if not check.when(case):
+            return False
+        here, there = (self._violates(subject, check, case) for subject in (self.maker.subject, candidate.subject))
+        return here is not None and (not here or bool(there))
+
+    @staticmethod
+    def _violates(subject: Subject, check: Check, case: Case) -> bool | None:
+        """Whether a check is violated on a case; None if the call fails or the case does not show it."""
+        tally = Tally(check)
+        judged = [one for one in findings(check, subject, case, tally) if one.judged]
+        return any(one.violated for one in judged) if judged and not tally.error else None
+
+    def _agree(self, calls: _Calls, here: Sequence[_Results], there: Sequence[_Results]) -> bool:
+        for case, one, other in zip(calls.cases, here, there, strict=True):
+            if isinstance(one, str) or isinstance(other, str):
+                return False
+            if set(one) != set(other):
+                return False
+            for name, value in one.items():
+                own, its = (values_of(self.maker.subject, case, name, got) for got in (value, other[name]))
+                if not own.agrees(its):
+                    return False
+        return True
+
+    def _is_right(self, case: Case, results: _Results) -> bool:
+        if isinstance(results, str):
+            return False
+        values = (values_of(self.maker.subject, case, name, got) for name, got in results.items())
+        return all(one.worst_error() < CLEARLY_WRONG for one in values)
+
+    # -- cases -------------------------------------------------------------------------------------
+
+    def _series(self) -> Iterator[_Calls]:
+        """The calls of each new shape; two cases with different settings in both orders, each in a shape of its own."""
+        place = 0
+        for description in islice(self._descriptions(), _CASES):
+            for variation, (first, other) in enumerate(self._pairs(self._in_new_shape(description, 0))):
+                for order in (1, -1) if first.settings != other.settings else (1,):
+                    pair = [*self._pairs(self._in_new_shape(description, place))][variation]
+                    yield _Calls(*pair[::order])
+                    place += 1
+
+    def _descriptions(self) -> Iterator[Description]:
+        """Small cases with every parameter."""
+        for one in profile_of("quick").cases(self.maker.operator, FRESH_SEED):
+            if one.only or one.mixed or one.large or one.n < 2:
+                continue
+            fit = fitted(tamed(one), self.maker.subject.binding)
+            case = None if fit is None else self.maker.library.case(fit)
+            if fit is not None and case is not None and all(value is not None for value in case.inputs.values()):
+                yield fit
+
+    def _in_new_shape(self, description: Description, place: int) -> Case:
+        """The case with a number of groups of its own for each place and dtype."""
+        number = _LEAST_GROUPS + len(DTYPES) * place + [*DTYPES].index(self.maker.subject.dtype)
+        groups = tuple(islice(cycle(description.groups), number))
+        sides = {"repeat": None, "leading": None, "features": None, "samples": None}
+        made = attrs.evolve(description, groups=groups, **sides)  # type: ignore[arg-type]
+        fit = fitted(made, self.maker.subject.binding)
+        return self.maker.library.case(made if fit is None else fit)
+
+    def _pairs(self, case: Case) -> Iterator[tuple[Case, Case]]:
+        """The case beside one with other settings, with another value near the start of x, or with a last value."""
+        for other in other_settings(case):
+            yield case.replace(**{name: other.inputs[name] for name in affine_names(case)}), other
+        for place in _PLACES:
+            x = case.x.copy()
+            x.reshape(-1)[place] = 3 if x.reshape(-1)[place] == 2 else 2
+            yield case, case.replace(x=x)
+        for name, value in case.inputs.items():
+            if value is not None and value.size:
+                yield case, case.replace(**{name: with_last_value_changed(value)})
