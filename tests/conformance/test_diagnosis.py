@@ -19,6 +19,7 @@ from normspec.conformance.diagnosis.causes import diagnosed
 from normspec.conformance.diagnosis.search import Search
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.judging.subject import Subject
+from normspec.conformance.judging.verdicts import Verdict
 from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.requests.plan import Plan
 from normspec.conformance.requests.profiles import profile_of
@@ -162,6 +163,27 @@ def _with_a_wrong_bit_each(number: int) -> Function:
     return layer_norm
 
 
+def _results_kept_by_first(count: int) -> Function:
+    kept: dict[object, np.ndarray] = {}
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        rest = [None if value is None else value.tobytes() for value in (gamma, beta)]
+        key = (x.shape, x.dtype, x.reshape(-1)[:count].tobytes(), *rest)
+        return kept.setdefault(key, _y(x, gamma, beta, eps=eps, axes=axes)).copy()
+
+    return layer_norm
+
+
+def _eps_of_last_call() -> Function:
+    last: list[float] = []
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        last.append(eps)
+        return _y(x, gamma, beta, eps=last[-2:][0], axes=axes)
+
+    return layer_norm
+
+
 def judged(call: Function, dtypes: tuple[str, ...] = ("float32",)) -> Report:
     """The report on a function that returns only values."""
     return run(function("layer_norm", call), dtypes=dtypes, explain=True, forward_only=True)
@@ -217,10 +239,13 @@ def test_what_no_ordinary_value_shows_is_named_too(call, requirements, fault):
         (_refuses_what_has_three_axes, ("CM-T1", "CM-T2", "LN-F1")),
         (_of_the_first(1000), ("CM-S1", "LN-F1", "LN-F7")),
         (_with_a_wrong_bit_each(59), ("CM-P2", "CM-P3", "LN-F1")),
+        (_results_kept_by_first(4), ("CM-P2", "LN-F1", "LN-F4")),
+        (_results_kept_by_first(9), ("CM-P2", "LN-F1", "LN-F4")),
+        (_eps_of_last_call(), ("CM-P2", "LN-F1", "LN-F4")),
     ],
 )
 def test_what_is_nearly_one_of_the_library_has_no_name(call, requirements):
-    """Other values in x afterwards, another size, another count of calls: no name of the library is true of it."""
+    """Other values in x afterwards, another size, count of calls or key: no name of the library is true of it."""
     assert not any(cause.faults for cause in of_values(call, requirements).causes)
 
 
@@ -339,6 +364,27 @@ def test_a_fault_is_diagnosed_by_its_own_name(fault):
 def test_what_shows_by_little_is_named_by_the_many_values_that_are_wrong_alike(fault, dtype):
     """A mistake that is off by a few units in the last place of 16 bits is named, and no other is."""
     assert diagnosed_as(fault, dtype) == [(fault,)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "dtype"),
+    others_at_night(
+        [
+            ("ln-eps-of-first-call", "float64"),
+            ("bn-mode-of-first-call", "float16"),
+            ("rm-axes-of-first-call", "float32"),
+            ("in-results-kept-by-first-values", "bfloat16"),
+        ],
+        [("bn-mode-of-first-call", "float16"), ("rm-axes-of-first-call", "float32")],
+    ),
+)
+def test_what_is_kept_of_the_first_call_of_a_shape_is_named_and_explains_all(fault, dtype):
+    """A kept setting or result breaks many requirements; one name explains them, and CM-P2 alone stands."""
+    one = FAULT[fault]
+    report = run(implementation_target("it", one.operator, one.build()), dtypes=(dtype,), explain=True)
+    assert [cause.faults for cause in report.causes] == [(fault,)]
+    standing = [one for one in report.results if one.verdict is Verdict.FAIL and not one.follows_from]
+    assert [one.requirement for one in standing] == ["CM-P2"]
 
 
 @pytest.mark.campaign
