@@ -66,7 +66,7 @@ class Candidate:
     def answer(self, question: Question) -> Answer:
         """Its answer to a question, asked once."""
         if question not in self._answers:
-            self._answers[question] = question.answered_by(self.subject)
+            self._answers[question] = question.answered_by(self.subject, remembers=self.varies)
         return self._answers[question]
 
     def unstable_answer(self, question: Question) -> Answer:

@@ -44,10 +44,10 @@ class Question:
         """Whether it is about the outputs or gradients of the case itself."""
         return self.check is None
 
-    def answered_by(self, subject: Subject) -> Answer:
-        """The subject's answer."""
+    def answered_by(self, subject: Subject, *, remembers: bool = True) -> Answer:
+        """The subject's answer; ``remembers``: whether its results may depend on earlier calls."""
         subject.target.begin()
-        if self.preceded_by is not None:
+        if self.preceded_by is not None and remembers:
             subject.forget()
             call_first(subject, self.preceded_by)
         with np.errstate(all="ignore"):

@@ -43,21 +43,27 @@ class Place:
 
     def mask(self, one: ObservedResult) -> Array | None:
         """Which elements of a result are in it."""
+        found = self._found(one)
+        return None if found is None else found > 0
+
+    def parts(self, one: ObservedResult) -> tuple[Array, Array] | None:
+        """The judged elements that are outside, and those inside; None if the place does not apply to the case."""
+        found = self._found(one)
+        if found is None:
+            return None
+        inside = found > 0
+        known = one.judged & ~np.isnan(found)  # where roundings decide, an element is neither in nor out
+        return known & ~inside, known & inside
+
+    def _found(self, one: ObservedResult) -> Array | None:
         with np.errstate(all="ignore"):
             found = self.among(one)
         if found is None:
             return None
-        found = np.asarray(found) > 0
         try:
-            return np.broadcast_to(found, one.got.shape)
+            return np.broadcast_to(np.asarray(found, np.float64), one.got.shape)
         except ValueError:
             return None
-
-    def unsure(self, one: ObservedResult) -> Array:
-        """The elements of which roundings decide whether they are in it. They count as neither in nor out."""
-        with np.errstate(all="ignore"):
-            found = np.asarray(self.among(one), np.float64)
-        return np.broadcast_to(np.isnan(found), one.got.shape)
 
 
 EVERYWHERE = Place("", lambda one: True)
@@ -89,17 +95,18 @@ class Share:
         return self.inside_wrong / max(self.inside, 1)
 
 
-def share(place: Place, seen: Sequence[ObservedResult]) -> Share | None:
-    """The share of a place over everything seen."""
+def share(place: Place, seen: Sequence[ObservedResult], *, explaining: bool = False) -> Share | None:
+    """The share of a place over everything seen; with ``explaining``, None as soon as something outside is wrong."""
     counts = np.zeros(4, int)
     for one in seen:
-        mask = place.mask(one)
-        if mask is None:
+        parts = place.parts(one)
+        if parts is None:
             return None
-        known = one.judged & ~place.unsure(one)
-        for offset, here in ((0, known & ~mask), (2, known & mask)):
+        for offset, here in zip((0, 2), parts, strict=True):
             counts[offset] += np.count_nonzero(one.wrong & here)
             counts[offset + 1] += np.count_nonzero(here)
+        if explaining and counts[0]:
+            return None
     return Share(*(int(count) for count in counts))
 
 
@@ -497,14 +504,19 @@ def _places(operator: str, seen: Sequence[ObservedResult]) -> list[Place]:
     return [*places, *_by_measure(seen, _measures(operator))]
 
 
+def _explaining(places: Sequence[Place], seen: Sequence[ObservedResult]) -> list[tuple[Place, Share]]:
+    """Those that explain what is wrong, each with its share."""
+    shares = [(place, share(place, seen, explaining=True)) for place in places]
+    return [(place, part) for place, part in shares if part is not None and part.explains]
+
+
 def places_of(operator: str, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult]) -> list[Place]:
     """
     A few places that hold everything wrong in both seen and fresh cases, those with the highest share wrong first.
     """
-    candidates = _places(operator, seen)
-    found = [(place, part) for place in candidates if (part := share(place, seen)) is not None and part.explains]
+    found = _explaining(_places(operator, seen), seen)
     found.sort(key=lambda one: -round(one[1].rate, 1))
-    kept = [one for one, _ in found if (again := share(one, fresh)) is not None and again.explains]
+    kept = [one for one, _ in _explaining([one for one, _ in found], fresh)]
     # The formula of one mode may be wrong by so little that few values show it.
     return [*kept[:_TRIED], *(one for one in kept[_TRIED:] if one.words in ("in training", "in inference"))]
 
@@ -513,8 +525,7 @@ def place_of_some(operator: str, seen: Sequence[ObservedResult]) -> Place | None
     """A place with nothing wrong outside, much wrong inside, and at least as many elements outside; None if none."""
     if sum(one.wrong.any() for one in seen) < _TIMES:
         return None
-    candidates = _places(operator, seen)
-    found = [(place, part) for place in candidates if (part := share(place, seen)) is not None and part.explains]
+    found = _explaining(_places(operator, seen), seen)
     # Large cases are few and have easy values: if nothing is wrong there, that says nothing about sizes.
     found = [(place, part) for place, part in found if not place.words.startswith(_SIZES)]
     kept = [(place, part.rate) for place, part in found if part.rate >= _PART and part.outside >= part.inside]
