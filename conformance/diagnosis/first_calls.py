@@ -46,8 +46,9 @@ _PLACES = (3, 4, 7, 8, 15, 16)
 #: Calls that must be wrong, each in a shape of its own, before anything is said: one could be an accident.
 _MIN_WRONG = 2
 
-#: The share of new shapes in which the first call has to be right. It is not if another case had that shape.
-_MIN_SHARE_RIGHT = 0.8
+#: Shapes whose first call may be wrong, because another case had that shape after all. If it is wrong in more, the
+#: function is wrong whatever was called before.
+_MOST_USED = 4
 
 #: Results of one call: its outputs and gradients by name, or how it fails in words.
 _Results = dict[str, np.ndarray] | str
@@ -91,12 +92,19 @@ class FirstCalls:
         subject = self.maker.subject
         if subject.slow or not any(one.requirement == MEMORY for one in self.maker.violations):
             return []
-        asked = [(calls, calls.results(subject)) for calls in self._series()]
-        # A call that the target declines tells nothing; nor does a shape that had a call before after all.
-        taken = [one for one in asked if not any(isinstance(found, str) for found in one[1])]
-        answers = [(calls, found) for calls, found in taken if self._is_right(calls.first, found[0])]
-        wrong = [calls for calls, found in answers if not self._is_right(calls.other, found[1])]
-        return answers if len(wrong) >= _MIN_WRONG and len(answers) >= _MIN_SHARE_RIGHT * len(taken) else []
+        answers, wrong, used = [], 0, 0
+        for calls in self._series():
+            found = calls.results(subject)
+            if any(isinstance(one, str) for one in found):
+                continue  # a call that the target declines tells nothing
+            if self._is_right(calls.first, found[0]):
+                answers.append((calls, found))
+                wrong += not self._is_right(calls.other, found[1])
+            else:
+                used += 1
+            if used > _MOST_USED:
+                return []
+        return answers if wrong >= _MIN_WRONG else []
 
     def keeps_like(self, candidate: Candidate) -> bool:
         """Whether a candidate keeps what the target keeps: each of its results is the target's but for roundings."""
