@@ -197,6 +197,10 @@ class Search:
     def _size_questions(self) -> list[Question]:
         return [*self._maker.size_questions()]
 
+    @cached_property
+    def _shape_questions(self) -> list[Question]:
+        return [*self._maker.shape_questions()]
+
     def _clearly_violated(self) -> list[Question]:
         """
         The violated checks that the target answers as no sound function does.
@@ -403,13 +407,13 @@ class Search:
         """The candidates for which the target shows everything that a run of theirs shows."""
         if len(candidates) > _FINALISTS:
             return []
-        return [
-            one
-            for one in candidates
-            if all(
-                self._same(one, question) for question in (*self._questions_of_size(one), *self._extra_violations(one))
-            )
-        ]
+        return [one for one in candidates if all(self._same(one, asked) for asked in self._last_questions(one))]
+
+    def _last_questions(self, candidate: Candidate) -> Iterator[Question]:
+        """Questions that take the most time, asked of the few candidates that are left."""
+        yield from self._questions_of_size(candidate)
+        yield from self._questions_of_shape(candidate)
+        yield from self._extra_violations(candidate)
 
     def _questions_of_size(self, candidate: Candidate) -> Iterator[Question]:
         """
@@ -417,6 +421,11 @@ class Search:
         """
         if not self.subject.slow and any(fault.kind == "size" for fault in candidate.faults):
             yield from (question for question in self._size_questions if not self._is_unsupported(question))
+
+    def _questions_of_shape(self, candidate: Candidate) -> Iterator[Question]:
+        """Questions in many shapes, for a mistake about arguments: target and candidate have to refuse the same."""
+        if not self.subject.slow and any(fault.kind == "argument" for fault in candidate.faults):
+            yield from self._shape_questions
 
     def _extra_violations(self, candidate: Candidate) -> Iterator[Question]:
         """

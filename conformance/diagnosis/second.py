@@ -8,6 +8,7 @@ import attrs
 
 from .candidates import Candidate, paired
 from .question import Question
+from .question_maker import COSTLY
 from .search import ASKED_AGAIN, Explanation, Search
 
 
@@ -44,24 +45,25 @@ class SecondSearch(Search):
             ]
             return self._explain_varying(matching) if matching else None
         left = [name for name, question in self._violated_checks.items() if not self._first_agrees(question)]
-        matching = self._survivors([one for one in self._pairs_for(left) if self._pair_agrees(one, left)])
+        agreeing = [one for one in self._pairs_for(left) if self._pair_agrees(one, left)]
+        matching = [one for one in self._survivors(agreeing) if self._agrees_on_second(one, elsewhere=True)]
         return self._explain(matching) if matching else None
 
     def _pair_agrees(self, both: Candidate, left: list[str]) -> bool:
         """Whether both together answer as the target does."""
         return self._agrees_on_second(both) and self._agrees(both, self._other_questions(left, both))
 
-    def _agrees_on_second(self, both: Candidate) -> bool:
+    def _agrees_on_second(self, both: Candidate, *, elsewhere: bool = False) -> bool:
         """
-        Whether both answer the requirement of the second mistake as the target does.
+        Whether both answer the requirement of the second mistake as the target does; ``elsewhere``: on other cases too.
 
         Only the first mistake may leave gradients to follow from a wrong formula, or prove nothing where they are not
         finite.
         """
         own = next(fault.requirement for fault in both.faults if fault.name not in self._first_names)
-        return all(
-            self._same(both, question) for question in (self._violated_checks[own], *self._fresh_checks_of([own]))
-        )
+        shown = self._violated_checks[own]
+        others = self._on_other_cases(shown) if elsewhere and own not in COSTLY else ()
+        return all(self._same(both, question) for question in (shown, *self._fresh_checks_of([own]), *others))
 
     @property
     def _first_names(self) -> set[str]:

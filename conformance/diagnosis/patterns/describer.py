@@ -382,7 +382,9 @@ def _size(seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult], among
     """In how many cases it is wrong, where, and by how much: for results without a pattern."""
     cases = [*seen, *fresh]
     wrong = [one for one in cases if one.wrong.any()]
-    where = "without a pattern that was found" if among is None else f"always {among.words}"
+    # "always unless ..." is hard to read.
+    often = "" if among is None else f"always {among.words}".replace("always unless", "never where")
+    where = often or "without a pattern that was found"
     return f"wrong in {len(wrong)} of {len(cases)} cases, {where}{_at_most(wrong)}"
 
 
