@@ -12,7 +12,6 @@ import attrs
 import numpy as np
 
 from ...spec.errors import CALL_FAILED
-from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..cases.description import Description
 from ..cases.sizes import extents, sized
@@ -61,13 +60,6 @@ _SIZES = (
     *range(15, 22), 31, 32, 33, 47, *range(63, 69), 97, 127, 128, 129, 130, 191, *range(255, 260), 300, 400,
     *range(511, 516), 700, 1000, *range(1023, 1028), 1500, 2047, 2048, 2049, 2500, 4095, 4096, 4097, 4101,
 )  # fmt: skip
-
-#: In many shapes: the number of groups and the values in each, the dimensions of a group, and those before them.
-_GROUPS_IN_SHAPES, _SIZE_IN_SHAPES = 4, 6
-_FEATURES: tuple[tuple[int, ...], ...] = ((6,), (2, 3), (1, 2, 3))
-_LEADING: tuple[tuple[int, ...], ...] = ((), (1,), (4,), (2, 2), (1, 2, 2))
-#: Dimensions of x with channels.
-_RANKS = (2, 3, 4, 5)
 
 #: x is scaled by a new multiple of 1 / _FACTORS for each question: more than the last digit of any dtype.
 _FACTORS = 64
@@ -254,18 +246,13 @@ class QuestionMaker:
         return self._plain_questions_on(sized(self.operator, extent, size) for extent, size in sizes)
 
     def shape_questions(self) -> Iterator[Question]:
-        """The outputs and gradients of plain groups in many shapes: ranks, places of the channels, normalised axes."""
-        groups = tuple(("normal", place) for place in range(_GROUPS_IN_SHAPES))
-        plain = Description(self.operator, _SIZE_IN_SHAPES, groups)
-        if OPERATORS[self.operator].has_channels:
-            shapes = [attrs.evolve(plain, rank=rank, channel_axis=axis) for rank in _RANKS for axis in (1, -1)]
-        else:
-            shapes = [
-                attrs.evolve(plain, groups=groups[: int(np.prod(leading))], features=features, leading=leading)
-                for features in _FEATURES
-                for leading in _LEADING
-            ]
-        return self._plain_questions_on(shapes)
+        """The outputs and gradients of one case of the deck for each rank, place of the channels and number of axes."""
+        shapes: dict[tuple[int, ...], Description] = {}
+        for one in self._deck(0):
+            if one.n and one.count_of_groups and not one.large:
+                dimensions = len(one.features or (one.n,)), 1 if one.leading is None else len(one.leading)
+                shapes.setdefault((*dimensions, one.rank, one.channel_axis), tamed(one))
+        return self._plain_questions_on(shapes.values())
 
     def cases_to_repeat(self) -> list[Case]:
         """Small cases for repeated calls, with every parameter."""

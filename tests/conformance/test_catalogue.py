@@ -16,6 +16,8 @@ SAMPLE = (
     "rms-root-of-the-root",
     "groups-interleaved",
     "batch-unbiased-variance",
+    "all-axes-refused",  # the library has what refuses a vector
+    "branch-twice",  # and what calls a part once in two roles
 )
 
 
