@@ -100,7 +100,7 @@ void layer_norm(const float *x, float *y, long rows, long n, double eps) {
 
 
 @pytest.fixture(params=[False, True], ids=["without its reduction", "mended"])
-def compiled(request, tmp_path):
+def compiled(request, tmp_path, monkeypatch):
     """The kernel as a function on NumPy arrays, and whether it is sound."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
@@ -115,6 +115,8 @@ def compiled(request, tmp_path):
     )
     if build.returncode:
         pytest.skip(f"the C compiler has no OpenMP: {build.stderr.splitlines()[-1]}")
+    # Read when OpenMP's library is loaded. On busy cores, threads that spin while they wait take minutes.
+    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
     kernel = ctypes.CDLL(str(library)).layer_norm
     floats = np.ctypeslib.ndpointer(np.float32, flags="C_CONTIGUOUS")
     kernel.argtypes = [floats, floats, ctypes.c_long, ctypes.c_long, ctypes.c_double]
