@@ -93,7 +93,7 @@ def _exchanged(old: Callable[[ObservedResult], Array], new: Callable[[ObservedRe
 
 def _roundings_of(*terms: Callable[[ObservedResult], Array]) -> Compute:
     """What a part rounds off and the sum leaves, where terms cancel: a unit in the last place of each."""
-    return lambda one: 2 * one.values.unit * sum(np.abs(term(one)) for term in terms)
+    return lambda one: 2 * one.values.unit * sum((np.abs(term(one)) for term in terms), np.zeros(()))
 
 
 def _present(term: Callable[[ObservedResult], Array]) -> Compute:
