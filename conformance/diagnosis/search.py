@@ -425,7 +425,7 @@ class Search:
     def _questions_of_shape(self, candidate: Candidate) -> Iterator[Question]:
         """Questions in many shapes, for a mistake about arguments: target and candidate have to refuse the same."""
         if not self.subject.slow and any(fault.kind == "argument" for fault in candidate.faults):
-            yield from self._shape_questions
+            yield from (question for question in self._shape_questions if not self._is_unsupported(question))
 
     def _extra_violations(self, candidate: Candidate) -> Iterator[Question]:
         """
