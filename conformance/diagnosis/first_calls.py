@@ -85,16 +85,17 @@ class FirstCalls:
     """What one target keeps of the first call of each shape."""
 
     maker: QuestionMaker
+    #: The target, declared to have no gradients if it has none.
+    subject: Subject
 
     @cached_property
     def answers(self) -> list[tuple[_Calls, list[_Results]]]:
         """The target's results in new shapes; empty if they do not show that it keeps something of the first call."""
-        subject = self.maker.subject
-        if subject.slow or not any(one.requirement == MEMORY for one in self.maker.violations):
+        if self.subject.slow or not any(one.requirement == MEMORY for one in self.maker.violations):
             return []
         answers, wrong, used = [], 0, 0
         for calls in self._series():
-            found = calls.results(subject)
+            found = calls.results(self.subject)
             if any(isinstance(one, str) for one in found):
                 continue  # a call that the target declines tells nothing
             if self._is_right(calls.first, found[0]):
@@ -119,7 +120,7 @@ class FirstCalls:
         case = self._in_new_shape(shown, _PLACES_OF_SERIES + place)
         if not check.when(case):
             return False
-        here, there = (self._violates(subject, check, case) for subject in (self.maker.subject, candidate.subject))
+        here, there = (self._violates(subject, check, case) for subject in (self.subject, candidate.subject))
         return here is not None and (not here or bool(there))
 
     @staticmethod
@@ -136,7 +137,7 @@ class FirstCalls:
             if set(one) != set(other):
                 return False
             for name, value in one.items():
-                own, its = (values_of(self.maker.subject, case, name, got) for got in (value, other[name]))
+                own, its = (values_of(self.subject, case, name, got) for got in (value, other[name]))
                 if not own.agrees(its):
                     return False
         return True
@@ -144,7 +145,7 @@ class FirstCalls:
     def _is_right(self, case: Case, results: _Results) -> bool:
         if isinstance(results, str):
             return False
-        values = (values_of(self.maker.subject, case, name, got) for name, got in results.items())
+        values = (values_of(self.subject, case, name, got) for name, got in results.items())
         return all(one.worst_error() < CLEARLY_WRONG for one in values)
 
     # -- cases -------------------------------------------------------------------------------------
@@ -164,18 +165,18 @@ class FirstCalls:
         for one in profile_of("quick").cases(self.maker.operator, FRESH_SEED):
             if one.only or one.mixed or one.large or one.n < 2:
                 continue
-            fit = fitted(tamed(one), self.maker.subject.binding)
+            fit = fitted(tamed(one), self.subject.binding)
             case = None if fit is None else self.maker.library.case(fit)
             if fit is not None and case is not None and all(value is not None for value in case.inputs.values()):
                 yield fit
 
     def _in_new_shape(self, description: Description, place: int) -> Case:
         """The case with a number of groups of its own for each place and dtype."""
-        number = _LEAST_GROUPS + len(DTYPES) * place + [*DTYPES].index(self.maker.subject.dtype)
+        number = _LEAST_GROUPS + len(DTYPES) * place + [*DTYPES].index(self.subject.dtype)
         groups = tuple(islice(cycle(description.groups), number))
         sides = {"repeat": None, "leading": None, "features": None, "samples": None}
         made = attrs.evolve(description, groups=groups, **sides)  # type: ignore[arg-type]
-        fit = fitted(made, self.maker.subject.binding)
+        fit = fitted(made, self.subject.binding)
         return self.maker.library.case(made if fit is None else fit)
 
     def _pairs(self, case: Case) -> Iterator[tuple[Case, Case]]:

@@ -300,7 +300,7 @@ class Search:
 
     @cached_property
     def _first_calls(self) -> FirstCalls:
-        return FirstCalls(self._maker)
+        return FirstCalls(self._maker, self._target_subject)
 
     @cached_property
     def _candidates(self) -> tuple[Candidate, ...]:

@@ -174,6 +174,15 @@ def _results_kept_by_first(count: int) -> Function:
     return layer_norm
 
 
+def _eps_of_first_call() -> Function:
+    kept: dict[object, float] = {}
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        return _y(x, gamma, beta, eps=kept.setdefault((x.shape, x.dtype), eps), axes=axes)
+
+    return layer_norm
+
+
 def _eps_of_last_call() -> Function:
     last: list[float] = []
 
@@ -385,6 +394,12 @@ def test_what_is_kept_of_the_first_call_of_a_shape_is_named_and_explains_all(fau
     assert [cause.faults for cause in report.causes] == [(fault,)]
     standing = [one for one in report.results if one.verdict is Verdict.FAIL and not one.follows_from]
     assert [one.requirement for one in standing] == ["CM-P2"]
+
+
+def test_it_is_named_without_gradients_too():
+    """A function of somebody else's that nothing differentiates, and that does not say so."""
+    (cause,) = run(function("layer_norm", _eps_of_first_call()), explain=True).causes
+    assert cause.faults == ("ln-eps-of-first-call",)
 
 
 @pytest.mark.campaign
