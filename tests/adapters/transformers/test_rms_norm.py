@@ -82,4 +82,4 @@ def test_a_part_of_t5s_dx_overflows_in_float16():
     got = TARGET.session(binding).start(inputs, settings).pull(g).gradients()["x"]
     assert abs(exact[0, 2]) < 60000
     assert not np.isfinite(got[0, 2])
-    assert [one.requirement for one in binding.known_violations] == ["RM-G1", "CM-P2", "CM-N8", "CM-S1", "CM-D1"]
+    assert {one.outputs for one in binding.known_violations} == {("dx",)}
