@@ -58,9 +58,13 @@ def test_a_race_between_two_threads_is_met(sound):
     """If two threads add to one tensor in place, a sum is lost now and then, unless they hold a lock."""
     function = added_by_two(threading.Lock() if sound else Nothing())
     target = resolve(function, op="layer_norm", framework="torch")
-    report = run(target, profile="standard", forward_only=True, requirements={"CM-P2", "CM-S1"})
-    verdicts = {requirement: result(report, requirement).verdict.value for requirement in ("CM-P2", "CM-S1")}
-    assert ("fail" in verdicts.values()) is not sound, verdicts
+
+    def fails() -> bool:
+        report = run(target, profile="standard", forward_only=True, requirements={"CM-P2", "CM-S1"})
+        return any(result(report, one).verdict.value == "fail" for one in ("CM-P2", "CM-S1"))
+
+    # The threads meet only while both cores are free, so a busy machine may need several runs.
+    assert any(fails() for _ in range(1 if sound else 5)) is not sound
 
 
 def test_large_calls_run_on_two_threads_at_least():

@@ -214,7 +214,7 @@ def test_ctrl_c_keeps_what_was_established(cluster, tmp_path):
     assert report.partial and report.exit_status == 3
     assert found and set(found) < whole and len(set(found)) == len(found)
     processes = {int(path.name.removeprefix("note")) for path in tmp_path.glob("note*")}
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while any(Path(f"/proc/{one}").exists() for one in processes) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert processes and not any(Path(f"/proc/{one}").exists() for one in processes - {os.getpid()})
@@ -236,11 +236,11 @@ def test_what_a_cluster_cannot_judge_is_one_error(cluster, tmp_path):
 def test_a_cluster_that_is_not_there(monkeypatch):
     """Nobody answers, or nobody can: one error, after a while that is bounded."""
     monkeypatch.setattr(running, "_CONNECTING", 1.0)
-    started = time.monotonic()
+    started = time.monotonic()  # seconds, not the minutes of Dask's own limits
     for address in ("tcp://127.0.0.1:1", "no address:", "http://127.0.0.1:1"):
         with pytest.raises(NoCluster, match="no Dask scheduler answers at"):
             normspec.check("numpy", cluster=address)
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 60
     with (
         LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty,
         pytest.raises(NormspecError, match="has no workers"),
