@@ -63,7 +63,7 @@ class Campaign:
             attrs.evolve(unit, targets=names)
             for unit in units
             for asked in self.asked
-            if (names := tuple(name for name in unit.targets if asked_as(name) == asked))
+            if (names := tuple(name for name in unit.targets if asked_as(name, self.asked) == asked))
         ]
         order = list(DTYPES)
         return sorted(found, key=lambda unit: (unit.seed, order.index(unit.dtype)))
@@ -91,7 +91,7 @@ class Campaign:
             **{
                 f"version of {subject['target']}": name_and_version(subject)
                 for subject in self.subjects
-                if asked_as(subject["target"]) != SOUND
+                if asked_as(subject["target"], self.asked) != SOUND
             },
             **{f"content of {name}": _file(name) for name in self.asked if names_a_function(name)},
             "files of normspec": sources(),
@@ -115,9 +115,9 @@ def expanded(asked: Sequence[str], op: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for one in asked for name in (sound_targets(op) if one == SOUND else (one,))))
 
 
-def asked_as(target: str) -> str:
-    """The name by which the user asked for a target: `sound` for a sound function, otherwise its own."""
-    return SOUND if names_a_variant(target) else target
+def asked_as(target: str, asked: Collection[str]) -> str:
+    """The name among those asked for that a target goes by: its own, or `sound` for one of all sound functions."""
+    return SOUND if names_a_variant(target) and target not in asked else target
 
 
 def _plain(value: Any) -> Any:

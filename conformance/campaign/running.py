@@ -42,7 +42,8 @@ def run(
     folder holds something else.
     """
     seeds, count = seeds_of(seeds), None if jobs is None else jobs_of(jobs)
-    request = attrs.evolve(request, targets=expanded(asked, request.op))
+    # The record holds failures and errors in full, and only the number of advices.
+    request = attrs.evolve(request, targets=expanded(asked, request.op), shrink_advice=False)
     with executor(request, jobs=count, cluster=cluster, seeds=len(seeds)) as judges:
         campaign = Campaign(tuple(asked), request, judges.subjects(), seeds)
         units = campaign.units(judges.units(seeds))

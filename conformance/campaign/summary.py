@@ -119,7 +119,7 @@ class Summary:
         self.counts.update(record["counts"])
         self.defects.update(dict.fromkeys(record["defects"]))
         for requirement, found in record["requirements"].items():
-            place = (asked_as(key.target), requirement, key.dtype)
+            place = (asked_as(key.target, self.asked["identity"]["targets"]), requirement, key.dtype)
             self.nearness.setdefault(place, Nearness()).add(found, key.seed)
         for one in record["kept"]:
             target, binding, op = one["target"], one["binding"], one["op"]

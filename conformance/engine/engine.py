@@ -327,8 +327,6 @@ class Run:
         place = (subject.target.name, subject.binding.name, subject.operator, subject.dtype)
         self._taken.append(CaseCount(*place, put, dict(untaken), mode.name, mode.reason))
         for tally in tallies:
-            if tally.violation is not None:
-                self._tell(subject, f"shrinking {tally.check.requirement}")
             results.append(self._result(subject, tally, whole, library))
 
     def _run_case(
@@ -432,7 +430,9 @@ class Run:
         known = subject.known_violations.deviations(tally.check.requirement)
         if verdict.is_violation and finding is not None:
             reason = finding.note
-            if self.plan.explain and descriptions is not None:
+            shrinks = self.plan.explain and (verdict is Verdict.FAIL or self.plan.shrink_advice)
+            if shrinks and descriptions is not None:
+                self._tell(subject, f"shrinking {tally.check.requirement}")
                 try:
                     shown = self._shrinker.shrink(subject, tally, library)
                     finding, description = shown.finding, shown.description

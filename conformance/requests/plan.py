@@ -33,6 +33,8 @@ class Plan:
     slow: bool | None = None
     #: Whether violations are shrunk and explained. A self-test only counts them.
     explain: bool = True
+    #: Whether violations of a SHOULD are shrunk too. A campaign keeps none of their cases.
+    shrink_advice: bool = True
     #: The only requirements that are judged; None means all.
     requirements: frozenset[str] | None = None
     #: Requirements that are a MUST in this run, whatever their pages say.

@@ -73,6 +73,8 @@ class Request:
     declared: Declarations = NOTHING_DECLARED
     #: The place of the file of a target FILE.py:NAME, by target name, if it is not at FILE.py.
     files: Mapping[str, str] = attrs.field(factory=dict)
+    #: See Plan.shrink_advice.
+    shrink_advice: bool = True
 
     def open(self, meanwhile: Iterator[object] = NO_STEPS, *, derivatives: bool = False) -> list[Target]:
         """
@@ -114,6 +116,7 @@ class Request:
             slow=self.slow,
             requirements=frozenset(selected(self.only, "only")) if self.only else None,
             required=self.required,
+            shrink_advice=self.shrink_advice,
             mode=self.mode,
             per_target=self.per_target,
             store=truths_store(self.cache),

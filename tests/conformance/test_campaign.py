@@ -227,7 +227,7 @@ def test_the_sound_functions_of_a_unit_are_stored_one_by_one():
     records = records_of(unit, report, REQUEST)
     assert [(one["unit"]["target"], one["cases"], one["seconds"]) for one in records] == [(n, 3, 2.0) for n in names]
     assert without(unit, {keys_of(unit)[0]}).targets == names[1:]
-    summary = Summary({"identity": {}, "kinds": [], "seeds": [0, 1]})
+    summary = Summary({"identity": {"targets": ["sound"]}, "kinds": [], "seeds": [0, 1]})
     for record in records:
         summary.add(record)
     (near,) = summary.nearness.values()
@@ -315,3 +315,22 @@ def test_bins_are_closed_above():
     assert bin_of(1.0000001) == bin_of(float("inf")) == BINS - 1
     assert bin_of(0.0) == bin_of(EDGES[0]) == 0
     assert bin_of(EDGES[0] * 1.01) == 1
+
+
+def test_one_sound_function_by_its_name(tmp_path):
+    """It is a target like others; of all of them, it goes by its own name."""
+    request = attrs.evolve(REQUEST, op=("residual",), dtypes=("float32",))
+    summary = run(("sound:rs-plain", "sound"), request, range(1), tmp_path / "out", jobs=1)
+    assert {target for target, *_ in summary.nearness} == {"sound:rs-plain", "sound"}
+
+
+def test_advice_is_not_shrunk(tmp_path):
+    """Its case is not kept, and looking for a smaller one takes minutes where sums vary from call to call."""
+    told: list[str] = []
+    request = attrs.evolve(REQUEST, op=("layer_norm",), dtypes=("float32",))
+    summary = run(
+        ("sound:ln-unordered-above-60",), request, range(1), tmp_path / "out", jobs=1,
+        listener=lambda event: told.append(event.text),
+    )  # fmt: skip
+    assert summary.nearness["sound:ln-unordered-above-60", "CM-P3", "float32"].advice
+    assert told and not any("shrinking" in text for text in told)
