@@ -107,7 +107,11 @@ def opened_target(host: Host, meanwhile: Iterator[object] = NO_STEPS) -> RemoteT
 
     Raises the NormspecError that says why there is none.
     """
-    return RemoteTarget.opened(host, meanwhile)
+    host.meanwhile = meanwhile
+    try:
+        return RemoteTarget.opened(host)
+    finally:
+        host.meanwhile = NO_STEPS
 
 
 def interpreter(python: str) -> str:

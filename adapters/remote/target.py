@@ -25,7 +25,6 @@ from ..target import Target
 from ..trait import Trait
 from ..worker.failures import where_of
 from .host import Host
-from .process import NO_STEPS
 from .replies import OPTIONAL
 from .session import RemoteSession
 
@@ -45,9 +44,9 @@ class RemoteTarget(Target):
     _devices: tuple[str, ...] = ()
 
     @classmethod
-    def opened(cls, host: Host, meanwhile: Iterator[object] = NO_STEPS) -> RemoteTarget:
+    def opened(cls, host: Host) -> RemoteTarget:
         """The target in the host's worker; see Host.opened. If there is none, raises a NormspecError that says why."""
-        found = {**OPTIONAL, **host.opened(meanwhile)}
+        found = {**OPTIONAL, **host.opened()}
         try:
             return cls(
                 name=host.launch.target,
@@ -91,6 +90,9 @@ class RemoteTarget(Target):
 
     def begin(self) -> None:
         self.host.begin()
+
+    def work_while_waiting(self, steps: Iterator[object]) -> None:
+        self.host.meanwhile = steps
 
     def close(self) -> None:
         self.host.close()

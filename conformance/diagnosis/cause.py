@@ -31,6 +31,13 @@ class Cause:
     explains: tuple[str, ...]
     #: Where it begins to show, in words; empty if that is not known, or if it shows in the smallest cases.
     begins: str = ""
+    #: "storage=H2": the convention under which what it explains is no violation; empty for a mistake.
+    convention: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is a mistake of the library or a convention, and no mere description."""
+        return bool(self.faults or self.convention)
 
     @property
     def name(self) -> str:

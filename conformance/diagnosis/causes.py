@@ -20,6 +20,7 @@ from ..judging.verdicts import Result, Verdict
 from ..results.report import Report
 from .cause import Cause
 from .consequences import Consequences, widest
+from .convention_search import ConventionSearch, Excuse, in_one_class
 from .patterns.describer import Describer
 from .patterns.pattern import Pattern
 from .search import Explanation, Search, is_violation
@@ -59,7 +60,7 @@ def diagnosed(run: Run, report: Report) -> Report:
         report, causes=tuple(causes), results=tuple(_with_cause(result, causes) for result in report.results)
     )
     results, lost = _with_consequences(run, with_causes)
-    causes = [cause if cause.name else _led_by_standing(cause, results) for cause in causes]
+    causes = [cause if cause.is_known else _led_by_standing(cause, results) for cause in causes]
     return attrs.evolve(with_causes, causes=tuple(causes), results=results, notes=(*notes, *lost))
 
 
@@ -70,6 +71,7 @@ def _causes_of_binding(
     causes: list[Cause] = []
     known: tuple[tuple[str, ...], ...] = ()
     nameless: list[tuple[str, Search]] = []
+    excuses: list[Excuse] = []
     for dtype in sorted({result.dtype for result in violations}, key=DTYPES_BY_CLARITY.index):
         here = [result for result in violations if result.dtype == dtype]
         satisfied = frozenset(
@@ -79,15 +81,44 @@ def _causes_of_binding(
             and one.verdict in (Verdict.PASS, Verdict.DEVIATES)
         )
         search = Search(run.subject(target, binding, dtype), here, satisfied, known)
-        found = search.found()
-        if found is not None:
+        # A mistake that is known from another dtype may be hidden here by roundings alone.
+        excused = ConventionSearch(search).found() if known and search.found_again() is None else ()
+        found = None if excused else search.found()
+        if found is None and not excused:
+            excused = ConventionSearch(search).found()
+        if excused:
+            excuses += excused
+            causes += [
+                one
+                for excuse in excused
+                if excuse.beside is not None
+                for one in _causes_of(target, binding, dtype, excuse.beside)
+            ]
+        elif found is not None:
             second = SecondSearch.after(search, found).found()
             found = second if second is not None and _causes_of(target, binding, dtype, second) else found
             known = (*known, *(candidate.names for candidate in found.candidates))
             causes += _causes_of(target, binding, dtype, found)
         elif not causes:
             nameless.append((dtype, search))
-    return causes or _descriptions(target, binding, nameless)
+    causes = causes or _descriptions(target, binding, nameless)
+    return causes + [_cause_of_excuse(target, binding, one) for one in in_one_class(excuses)]
+
+
+def _cause_of_excuse(target: Target, binding: Binding, excuse: Excuse) -> Cause:
+    """A convention that the target follows without declaring it, as a cause."""
+    first = excuse.excuses[0]
+    return Cause(
+        target=target.name,
+        op=binding.operator,
+        bindings=(binding.name,),
+        dtypes=(excuse.dtype,),
+        faults=(),
+        sentence=excuse.sentence,
+        explains=excuse.excuses,
+        convention=f"{excuse.convention}={excuse.value}",
+        **{**_requirement_fields(first), "remedy": excuse.remedy, "errata": ()},
+    )
 
 
 def _descriptions(target: Target, binding: Binding, nameless: Sequence[tuple[str, Search]]) -> list[Cause]:
@@ -167,7 +198,7 @@ def _merged(causes: Iterable[Cause]) -> list[Cause]:
 def _is_same_mistake(one: Cause, other: Cause) -> bool:
     """Whether two causes are one mistake. In 16 bits, two mistakes may look alike that another dtype tells apart."""
     here, there = set(one.faults), set(other.faults)
-    if (one.target, one.op) != (other.target, other.op) or bool(here) != bool(there):
+    if (one.target, one.op, one.convention) != (other.target, other.op, other.convention) or bool(here) != bool(there):
         return False
     return here <= there or here >= there if here else one.sentence == other.sentence
 
@@ -187,7 +218,7 @@ def _with_cause(result: Result, causes: Sequence[Cause]) -> Result:
     own = [cause for cause in causes if cause.explains_result(result)]
     if not own:
         return result
-    leading = tuple(dict.fromkeys(cause.leading for cause in own if cause.name))
+    leading = tuple(dict.fromkeys(cause.leading for cause in own if cause.is_known))
     follows = () if result.requirement in leading else leading
     return attrs.evolve(result, diagnosis=own[0].name or own[0].sentence, follows_from=follows)
 
@@ -227,7 +258,7 @@ def _consequences(
 
 def _explained_by_faults(violations: Sequence[Result], causes: Sequence[Cause]) -> frozenset[str]:
     """The requirements of the violations that a known mistake explains."""
-    known = [cause for cause in causes if cause.name]
+    known = [cause for cause in causes if cause.is_known]
     return frozenset(one.requirement for one in violations if any(cause.explains_result(one) for cause in known))
 
 

@@ -81,17 +81,24 @@ class Search:
         """The one mistake of the target, or two together; None where the library has none that matches."""
         if self._varying is not None:  # other questions have no single answer
             return self._find_varying(self._varying)
-        clear = self._clearly_violated()
-        # A mistake known from another dtype need not be clear here, where few digits may hide it.
-        known = clear or [question for name, question in self._violated_checks.items() if not name.startswith("CM-")]
-        before = [one for names in self.known for one in candidates_named(self._target_subject, names)]
-        again = [one for one in before if self._agrees(one, self._questions(known))]
-        if again:  # all of them: what one dtype does not tell apart, the next may
-            return self._explain(again)
+        again = self.found_again()
+        if again is not None:
+            return again
         kept = self._keeping_like_target()
         if len(kept) == 1:
             return self._explain_kept(kept)
-        return self._found_by_questions(clear) or (self._explain_kept(kept) if kept else None)
+        return self._found_by_questions(self._clear) or (self._explain_kept(kept) if kept else None)
+
+    def found_again(self) -> Explanation | None:
+        """The mistakes known from another dtype that explain the violations here too; None if there are none."""
+        if self._varying is not None or not self.known:
+            return None
+        # They need not be clear here, where few digits may hide them.
+        asked = self._clear or [one for name, one in self._violated_checks.items() if not name.startswith("CM-")]
+        before = [one for names in self.known for one in candidates_named(self._target_subject, names)]
+        again = [one for one in before if self._agrees(one, self._questions(asked))]
+        # All of them: what one dtype does not tell apart, the next may.
+        return self._explain(again) if again else None
 
     def _found_by_questions(self, clear: Sequence[Question]) -> Explanation | None:
         if not clear:
@@ -201,7 +208,8 @@ class Search:
     def _shape_questions(self) -> list[Question]:
         return [*self._maker.shape_questions()]
 
-    def _clearly_violated(self) -> list[Question]:
+    @cached_property
+    def _clear(self) -> list[Question]:
         """
         The violated checks that the target answers as no sound function does.
 

@@ -26,7 +26,7 @@ def print_causes(report: Outcome, console: Console) -> None:
         console.print()
         where = ", ".join(cause.dtypes) if cause.bindings == (cause.target,) else f"{', '.join(cause.bindings)}"
         print_prose(
-            Text.assemble(_NAMELESS if not cause.faults else "", (cause.sentence, "bold"), f" ({cause.op}; {where})"),
+            Text.assemble("" if cause.is_known else _NAMELESS, (cause.sentence, "bold"), f" ({cause.op}; {where})"),
             console,
             indent=7,
             first=Text("Cause:", style="bold"),

@@ -52,8 +52,8 @@ def process_count(request: Request, asked: int | None, seeds: int = 1) -> int:
     """
     How many processes a request gets: as many as are asked for, or else one a core, but no more than it has units.
 
-    Unless asked for, several processes do not share a GPU, nor work that takes a few seconds: functions and NumPy at
-    `quick`.
+    Unless asked for, several processes do not share a GPU, nor work that is done before another process is ready: up
+    to three units of a framework, or of a function at `quick`.
     """
     names = request.names
     if not (ISOLATES and all(isinstance(name, str) for name in names)):
@@ -65,5 +65,5 @@ def process_count(request: Request, asked: int | None, seeds: int = 1) -> int:
     if asked is not None:
         return min(asked, units)
     frameworks = any(name in TARGETS and name != "numpy" for name in names)
-    pays = units > 3 if frameworks else units > 1 and request.profile != "quick"
+    pays = units > (3 if frameworks or request.profile == "quick" else 1)
     return min(cores(), units, _MOST) if pays and request.device == "cpu" else 1

@@ -60,7 +60,7 @@ class Processes:
 
     def __init__(self, request: Request, count: int, first: SingleProcess | None = None) -> None:
         """``first`` judges in this process. If it is given, its targets are open already, and stay open."""
-        self._first, self._opens = first or SingleProcess(request), first is None
+        self._first, self._opens = first or SingleProcess(request, processes=count), first is None
         self._told, self._count = Message.of(request), count
         self._others: list[JudgingProcess] = []
         self._threads: list[threading.Thread] = []
@@ -102,7 +102,9 @@ class Processes:
 
     def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
         """Each unit with its report, as soon as it is judged."""
-        self._left, self._done, back = UnitQueue(units), SimpleQueue(), deque[_ReturnedUnit]()
+        self._left, self._done = UnitQueue(units), SimpleQueue()
+        own = self._left.take()  # the first unit, which this process has prepared
+        back = deque[_ReturnedUnit]([] if own is None else [_ReturnedUnit(own)])
         paces = self.measure()
         self._threads = [
             threading.Thread(

@@ -228,7 +228,7 @@ def test_a_target_that_cannot_be_had_ends_the_second_job(monkeypatch):
 
 
 def test_what_is_worth_several_jobs(monkeypatch):
-    """A framework with several units is, and a function beyond `quick`; a callable, a GPU and a single core are not."""
+    """Four units are, and two of a function beyond `quick`; a callable, a GPU and a single core are not."""
 
     def found(asked=None, **changes) -> int:
         return process_count(attrs.evolve(REQUEST, **changes), asked)
@@ -237,8 +237,9 @@ def test_what_is_worth_several_jobs(monkeypatch):
     assert found() == 2
     assert found(dtypes=("float16", "float32", "float64")) == 1
     assert found(device="cuda") == 1
-    assert found(targets=("numpy",)) == 1
-    assert found(**own) == 1
+    assert found(targets=("numpy",)) == 2
+    assert found(**own) == 2
+    assert found(**own, dtypes=("float16", "float32", "float64")) == 1
     assert found(**own, profile="standard") == 2
     assert found(**own, profile="standard", dtypes=("float32",)) == 1
     assert found(targets=("numpy", "torch")) == 2

@@ -1,0 +1,151 @@
+"""
+The search for a convention that excuses what no mistake explains in a 16-bit dtype.
+
+A function written in the operations of a framework rounds after each of them. In 16 bits that alone violates many
+requirements, and it hides a mistake that is plain in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from ...reference.formats import FORMATS
+from ...spec.conventions import CONVENTIONS
+from ...spec.operators import OPERATORS
+from ..checks.catalogue import checks_of
+from ..engine.tally import Tally
+from ..judging.subject import Subject
+from ..judging.verdicts import Result
+from .search import Explanation, Search
+
+#: Requirements about 16-bit data beside float32 parameters; those of them that are about the dtypes of results.
+_MIXED = ("CM-D1", "CM-D2", "CM-D3")
+_DTYPES = frozenset({"CM-D2", "CM-D3"})
+
+#: By convention: what a function that needs it does, and what to change.
+_WORDS = {
+    "storage": (
+        "Off in 16 bits by no more than rounding between its steps, which storage={value} allows.",
+        "Compute in float32 and round each result once, or declare storage={value}",
+    ),
+    "mixed_dtypes": (
+        "Its results have the dtype of float32 parameters, which mixed_dtypes={value} allows.",
+        "Return results of 16-bit data in the dtype of the data, or declare mixed_dtypes={value}",
+    ),
+}
+
+
+@attrs.frozen
+class Excuse:
+    """A convention under which violations are gone, on the cases that showed them."""
+
+    dtype: str
+    convention: str
+    value: str
+    #: The requirements that are satisfied under it, the most telling one first.
+    excuses: tuple[str, ...]
+    #: A mistake that explains what is violated even under it; None if that is not needed.
+    beside: Explanation | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What a function that needs the convention does."""
+        return _WORDS[self.convention][0].format(value=self.value)
+
+    @property
+    def remedy(self) -> str:
+        """What to change."""
+        return _WORDS[self.convention][1].format(value=self.value)
+
+    def with_value(self, value: str) -> Excuse:
+        """The same under another value."""
+        return attrs.evolve(self, value=value)
+
+
+def in_one_class(excuses: Sequence[Excuse]) -> list[Excuse]:
+    """The excuses of several dtypes, those of storage with the weakest of their classes, which excuses them all."""
+    weakest = max(
+        (one.value for one in excuses if one.convention == "storage"), key=CONVENTIONS["storage"].index, default=""
+    )
+    return [one.with_value(weakest) if one.convention == "storage" else one for one in excuses]
+
+
+@attrs.define
+class ConventionSearch:
+    """The search on one subject, after the search for mistakes known from other dtypes found none here."""
+
+    search: Search
+
+    def found(self) -> tuple[Excuse, ...]:
+        """
+        The excuses; none for a dtype that is not narrow, or if violations stay that no known mistake explains.
+
+        A convention that excuses only requirements of every operator (CM-) says too little about a formula.
+        """
+        if not FORMATS[self.search.subject.format].narrow:
+            return ()
+        excuse = self._of_storage()
+        return () if excuse is None else (excuse, *self._of_mixed_dtypes(excuse))
+
+    def _of_storage(self) -> Excuse | None:
+        violations = [one for one in self.search.violations if one.requirement not in _DTYPES]
+        for value in self._classes():
+            subject = self._under(storage=value)
+            stay = [one for one in violations if _stays(subject, one)]
+            gone = tuple(one.requirement for one in violations if one not in stay)
+            left = [one for one in stay if one.requirement not in _MIXED]
+            if all(name.startswith("CM-") for name in gone):
+                continue
+            beside = None
+            if left:
+                beside = Search(subject, left, self.search.satisfied, self.search.known).found_again()
+                if beside is None:
+                    continue
+            return Excuse(subject.dtype, "storage", value, _most_telling_first(gone), beside)
+        return None
+
+    def _classes(self) -> Sequence[str]:
+        """The classes of storage that are weaker than the declared one, in order."""
+        values, declared = CONVENTIONS["storage"], self.search.subject.conventions["storage"]
+        weaker = values[values.index(declared) + 1 :]
+        # All classes but H0 let each operation of a composed operator round; "native" is the plainest name.
+        return weaker[-1:] if OPERATORS[self.search.subject.operator].composed else weaker
+
+    def _of_mixed_dtypes(self, storage: Excuse) -> Iterator[Excuse]:
+        left = [
+            one
+            for one in self.search.violations
+            if one.requirement in _MIXED and one.requirement not in storage.excuses
+        ]
+        if not left or self.search.subject.conventions["mixed_dtypes"] == "promoted":
+            return
+        subject = self._under(storage=storage.value, mixed_dtypes="promoted")
+        gone = tuple(one.requirement for one in left if not _stays(subject, one))
+        if _DTYPES.intersection(gone):
+            yield Excuse(subject.dtype, "mixed_dtypes", "promoted", gone)
+
+    def _under(self, **conventions: str) -> Subject:
+        """The subject, judged as if it declared these conventions."""
+        subject = self.search.subject
+        return attrs.evolve(subject, conventions={**subject.conventions, **conventions}, arithmetics={})
+
+
+def _stays(subject: Subject, result: Result) -> bool:
+    """Whether a violation stays on the case that showed it."""
+    description = result.violated_on
+    assert description is not None
+    case = subject.library.fresh(description)
+    for check in checks_of(subject.operator):
+        if check.requirement == result.requirement and check.when(case):
+            tally = Tally(check)
+            tally.run(subject, case, description)
+            if tally.violation is not None or tally.error:
+                return True
+    return False
+
+
+def _most_telling_first(names: Sequence[str]) -> tuple[str, ...]:
+    """Requirements of the operator's own before those of every operator, each in the order of the pages."""
+    return tuple(sorted(names, key=lambda name: name.startswith("CM-")))

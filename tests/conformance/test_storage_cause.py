@@ -1,0 +1,61 @@
+"""Rounding in 16 bits is a cause of its own, and hides no mistake that a wider dtype shows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from normspec.adapters.targets import resolve
+
+from .runs import run
+
+
+def layer_norm_of(divisor):
+    """A layer_norm that rounds each step to the dtype of x, and divides x - mean by ``divisor(variance, eps)``."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        wide = np.result_type(x.dtype, np.float32)
+        mean = x.mean(axes, keepdims=True, dtype=wide).astype(x.dtype)
+        variance = ((x - mean) ** 2).mean(axes, keepdims=True, dtype=wide).astype(x.dtype)
+        y = (x - mean) / divisor(variance.astype(wide), wide.type(eps)).astype(x.dtype)
+        y = y if gamma is None else y * gamma
+        return y if beta is None else y + beta
+
+    return layer_norm
+
+
+def causes(divisor, *dtypes):
+    """The causes in a report on such a function, which has no gradients."""
+    target = resolve(layer_norm_of(divisor), op="layer_norm", framework="numpy")
+    return run(target, dtypes=dtypes, explain=True, forward_only=True).causes
+
+
+def test_rounding_alone():
+    """A sound function that rounds after each step in 16 bits is told so, and what to declare."""
+    found = causes(lambda variance, eps: np.sqrt(variance + eps), "bfloat16", "float32")
+    assert [(one.convention, one.faults, one.dtypes) for one in found] == [
+        ("storage=H2", (), ("bfloat16",)),
+        ("mixed_dtypes=promoted", (), ("bfloat16",)),
+    ]
+    assert found[0].explains[0] == "LN-F1" and found[1].explains[0] in ("CM-D1", "CM-D2")
+
+
+def test_rounding_beside_a_mistake():
+    """The mistake that float32 shows is found in 16 bits too; what is left there is rounding."""
+    found = causes(lambda variance, eps: np.sqrt(variance) + eps, "bfloat16", "float32")
+    assert found[0].faults == ("ln-eps-on-std",) and set(found[0].dtypes) == {"bfloat16", "float32"}
+    assert [one.convention for one in found[1:]] == ["storage=H2", "mixed_dtypes=promoted"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_wide_results_are_excused_by_nothing(dtype):
+    """Storage is about 16 bits: what is off by as much in a wider dtype stays without such a cause."""
+    found = causes(lambda variance, eps: np.sqrt(variance + eps) * variance.dtype.type(1.001), dtype)
+    assert found
+    assert not any(one.convention for one in found)
+
+
+def test_more_than_rounding_is_not_excused():
+    """An error that no rounding makes keeps the description that it has."""
+    found = causes(lambda variance, eps: np.sqrt(variance + eps) * variance.dtype.type(1.5), "bfloat16")
+    assert found and not any(one.convention for one in found)
