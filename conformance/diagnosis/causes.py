@@ -101,13 +101,18 @@ def _causes_of_binding(
             causes += _causes_of(target, binding, dtype, found)
         elif not causes:
             nameless.append((dtype, search))
+    named = frozenset(name for cause in causes if cause.faults for name in cause.explains)
     causes = causes or _descriptions(target, binding, nameless)
-    return causes + [_cause_of_excuse(target, binding, one) for one in in_one_class(excuses)]
+    return causes + [
+        _cause_of_excuse(target, binding, excuse, left)
+        for excuse in in_one_class(excuses)
+        if (left := tuple(name for name in excuse.excuses if name not in named))
+    ]
 
 
-def _cause_of_excuse(target: Target, binding: Binding, excuse: Excuse) -> Cause:
-    """A convention that the target follows without declaring it, as a cause."""
-    first = excuse.excuses[0]
+def _cause_of_excuse(target: Target, binding: Binding, excuse: Excuse, excuses: tuple[str, ...]) -> Cause:
+    """A convention that the target follows without declaring it, as the cause of what no mistake explains."""
+    first = excuses[0]
     return Cause(
         target=target.name,
         op=binding.operator,
@@ -115,7 +120,7 @@ def _cause_of_excuse(target: Target, binding: Binding, excuse: Excuse) -> Cause:
         dtypes=(excuse.dtype,),
         faults=(),
         sentence=excuse.sentence,
-        explains=excuse.excuses,
+        explains=excuses,
         convention=f"{excuse.convention}={excuse.value}",
         **{**_requirement_fields(first), "remedy": excuse.remedy, "errata": ()},
     )

@@ -94,7 +94,7 @@ class Search:
         if self._varying is not None or not self.known:
             return None
         # They need not be clear here, where few digits may hide them.
-        asked = self._clear or [one for name, one in self._violated_checks.items() if not name.startswith("CM-")]
+        asked = self._clear_of_operator or self._checks_of_operator or self._clear
         before = [one for names in self.known for one in candidates_named(self._target_subject, names)]
         again = [one for one in before if self._agrees(one, self._questions(asked))]
         # All of them: what one dtype does not tell apart, the next may.
@@ -216,14 +216,22 @@ class Search:
         Requirements of every operator (CM-), repeated calls among them, say less about a formula and take more calls.
         They are asked only if no other check is clearly violated.
         """
-        own = [question for name, question in self._violated_checks.items() if not name.startswith("CM-")]
-        for some in (own, self._violated_checks.values()):
-            clear = [question for question in some if self._has_calls_left() and self.answer(question).clearly_wrong]
-            if not clear and not self.subject.slow:
-                clear = [one for question in some for one in self._clearer_case(question)]
-            if clear:
-                return clear
-        return []
+        return self._clear_of_operator or self._clear_among(self._violated_checks.values())
+
+    @cached_property
+    def _clear_of_operator(self) -> list[Question]:
+        return self._clear_among(self._checks_of_operator)
+
+    @property
+    def _checks_of_operator(self) -> list[Question]:
+        """The violated checks of the operator's own page."""
+        return [question for name, question in self._violated_checks.items() if not name.startswith("CM-")]
+
+    def _clear_among(self, some: Iterable[Question]) -> list[Question]:
+        clear = [question for question in some if self._has_calls_left() and self.answer(question).clearly_wrong]
+        if not clear and not self.subject.slow:
+            clear = [one for question in some for one in self._clearer_case(question)]
+        return clear
 
     def _has_calls_left(self) -> bool:
         """
