@@ -117,7 +117,8 @@ def _subject(value: Any, place: str) -> Mapping[str, Any]:
 
 
 def _cause(value: Any, place: str) -> Cause:
-    forms: dict[str, Form[Any]] = dict.fromkeys(("target", "op", "sentence", "remedy", "requirement", "begins"), text)
+    names = ("target", "op", "sentence", "remedy", "requirement", "begins", "convention")
+    forms: dict[str, Form[Any]] = dict.fromkeys(names, text)
     forms |= dict.fromkeys(("bindings", "dtypes", "faults", "errata", "explains"), _TEXTS)
     cause = built(Cause, value, place, forms)
     if not cause.explains:
