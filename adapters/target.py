@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from .binding import Binding
@@ -74,13 +73,6 @@ class Target:
 
     def begin(self) -> None:
         """Start the clock for one requirement on one case. A target in this process has no clock."""
-
-    def work_while_waiting(self, steps: Iterator[object]) -> None:
-        """
-        Do these steps of work, of a few milliseconds each, while the target is busy.
-
-        A target in this process is never busy while this process could work.
-        """
 
     def close(self) -> None:
         """End the target's worker, if it has one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -90,9 +90,6 @@ class RemoteTarget(Target):
 
     def begin(self) -> None:
         self.host.begin()
-
-    def work_while_waiting(self, steps: Iterator[object]) -> None:
-        self.host.meanwhile = steps
 
     def close(self) -> None:
         self.host.close()

@@ -26,7 +26,6 @@ from ..cases.few_shapes import in_few_shapes
 from ..checks.catalogue import checks_of
 from ..checks.registry import Check
 from ..checks.seams import at_the_seams
-from ..judging.ahead import TruthsAhead
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import CaseCount, Result, Verdict
@@ -309,10 +308,7 @@ class Run:
             pulled = set(select_cases(fitting, [check for check in checks if check.gradient], library, minimum))
             pulled |= {description for description in fitting if "CM-S1" in description.requirements}
         untaken, put = Counter[str](), 0
-        ahead = TruthsAhead(subject, fitting, library)
-        subject.target.work_while_waiting(ahead.steps())
         for place, description in enumerate(fitting, 1):
-            ahead.reached = place
             if most is None and place % _CASES_IN_A_REQUEST == 1:
                 following = map(library.case, fitting[place - 1 : place - 1 + _CASES_IN_A_REQUEST])
                 subject.prefetch_cases(
@@ -328,7 +324,6 @@ class Run:
                 break
         else:
             self._try_extra_cases(subject, tallies, [*fitting, *whole], library)
-        ahead.reached = len(fitting)
         place = (subject.target.name, subject.binding.name, subject.operator, subject.dtype)
         self._taken.append(CaseCount(*place, put, dict(untaken), mode.name, mode.reason))
         for tally in tallies:
