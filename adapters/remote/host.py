@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,8 +72,6 @@ class Host:
         self.generation = 0
         #: How many requests have been made. A result is fresh until the next request.
         self.requests = 0
-        #: Steps of work, of a few milliseconds each, to do while waiting for the worker.
-        self.meanwhile = NO_STEPS
         #: Requests made ahead, and their replies.
         self.prefetched = Prefetched()
         #: Why each lost request was lost, by its fingerprint.
@@ -126,15 +124,18 @@ class Host:
             OPENING_SECONDS,
         )
 
-    def opened(self) -> dict[str, Any]:
-        """The worker's description of its target. Raises the NormspecError that says why there is none."""
+    def opened(self, meanwhile: Iterator[object] = NO_STEPS) -> dict[str, Any]:
+        """
+        The worker's description of its target. Raises the NormspecError that says why there is none.
+
+        ``meanwhile``: steps of work to do while the worker imports its target.
+        """
         if self._worker is None:
             self.launch_early()
         assert self._worker is not None
-        self._worker.meanwhile = self.meanwhile
         name, opened = self.launch.target, False
         try:
-            found = self._worker.reply(OPENING_SECONDS, lambda reply: answers({"do": "open"}, reply))
+            found = self._worker.reply(OPENING_SECONDS, lambda reply: answers({"do": "open"}, reply), meanwhile)
             self._several, opened = found.get("several", False), True
             return found
         except TimeoutError:
@@ -165,7 +166,6 @@ class Host:
         if left <= 0:
             raise TargetLost(f"took longer than {seconds_in_words(limit)} and was stopped")
         worker = self._worker or self._new_worker()
-        worker.meanwhile = self.meanwhile
         released, self._released = self._released, []
         self.requests += 1
         started, settled = time.monotonic(), False

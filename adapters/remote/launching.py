@@ -107,11 +107,7 @@ def opened_target(host: Host, meanwhile: Iterator[object] = NO_STEPS) -> RemoteT
 
     Raises the NormspecError that says why there is none.
     """
-    host.meanwhile = meanwhile
-    try:
-        return RemoteTarget.opened(host)
-    finally:
-        host.meanwhile = NO_STEPS
+    return RemoteTarget.opened(host, meanwhile)
 
 
 def interpreter(python: str) -> str:

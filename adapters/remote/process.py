@@ -31,7 +31,7 @@ _EXIT_SECONDS = 2.0
 #: How many characters of each line that a target prints are passed on. A flood without line ends is one line.
 _MOST_LINE_LENGTH = 500
 
-#: No work to do while waiting for a worker.
+#: No work to do while waiting for a reply.
 NO_STEPS: Iterator[object] = iter(())
 
 #: How many bytes of a target's output are passed on to the user, and how many are kept to say why it died.
@@ -90,8 +90,7 @@ class Worker:
         self._asked = 0
         self._replies = Frames(self._read)
         self._deadline = math.inf
-        #: Steps of work to do while waiting for the worker.
-        self.meanwhile = NO_STEPS
+        self._meanwhile = NO_STEPS
 
     @property
     def alive(self) -> bool:
@@ -108,14 +107,17 @@ class Worker:
         with contextlib.suppress(BrokenPipeError):
             self._send(encode({**message, "id": self._asked}), time.monotonic() + seconds)
 
-    def reply(self, seconds: float, answers: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    def reply(
+        self, seconds: float, answers: Callable[[dict[str, Any]], bool], meanwhile: Iterator[object] = NO_STEPS
+    ) -> dict[str, Any]:
         """
-        The reply to the last request, within this many seconds.
+        The reply to the last request, within this many seconds; steps of ``meanwhile`` run while it waits.
 
         Raises TimeoutError, TargetLost, or the exception in which the target's call ended. Output that breaks the
         protocol, or does not answer the request, was written by the target, so the worker is ended.
         """
         try:
+            self._meanwhile = meanwhile
             found = self._receive(time.monotonic() + seconds)
             if type(found) is not dict or found.get("id") != self._asked:
                 raise NotAFrame("the reply is to no request")
@@ -132,6 +134,8 @@ class Worker:
         except NotAFrame as error:
             self.end()
             raise TargetLost(f"disturbed its worker ({error})") from None
+        finally:
+            self._meanwhile = NO_STEPS
         raise failure
 
     def end(self) -> None:
@@ -171,7 +175,7 @@ class Worker:
             if left <= 0:
                 raise TimeoutError
             look = time.monotonic() + min(left, _POLL_SECONDS)
-            while not (ready := poll.poll(0)) and time.monotonic() < look and next(self.meanwhile, None) is not None:
+            while not (ready := poll.poll(0)) and time.monotonic() < look and next(self._meanwhile, None) is not None:
                 pass
             if ready or poll.poll(max(look - time.monotonic(), 0) * 1000):
                 return

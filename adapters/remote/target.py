@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -25,6 +25,7 @@ from ..target import Target
 from ..trait import Trait
 from ..worker.failures import where_of
 from .host import Host
+from .process import NO_STEPS
 from .replies import OPTIONAL
 from .session import RemoteSession
 
@@ -44,9 +45,9 @@ class RemoteTarget(Target):
     _devices: tuple[str, ...] = ()
 
     @classmethod
-    def opened(cls, host: Host) -> RemoteTarget:
+    def opened(cls, host: Host, meanwhile: Iterator[object] = NO_STEPS) -> RemoteTarget:
         """The target in the host's worker; see Host.opened. If there is none, raises a NormspecError that says why."""
-        found = {**OPTIONAL, **host.opened()}
+        found = {**OPTIONAL, **host.opened(meanwhile)}
         try:
             return cls(
                 name=host.launch.target,

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from itertools import islice
 
 import attrs
+import numpy as np
 
 from ...adapters.dtypes import DTYPES
 from ...adapters.targets import TARGETS
 from ...reference.accuracy import AccuracyClass
 from ...spec.conventions import NORMATIVE
 from ...spec.operators import OPERATORS
-from ..judging.ahead import truth_steps
 from ..judging.library import Library
 from ..judging.truth import arithmetic_of
 from ..judging.truths import truth_of
@@ -57,8 +57,19 @@ class Preparation:
                     continue
                 case = library.case(description)
                 yield True
+                truth = truth_of(case, store)
                 arithmetic = arithmetic_of(case, AccuracyClass.from_conventions(NORMATIVE, frozenset()))
-                yield from truth_steps(truth_of(case, store), arithmetic, gradients=not request.forward_only)
+                with np.errstate(all="ignore"):
+                    names = list(truth.outputs())
+                yield True
+                if not request.forward_only:
+                    with np.errstate(all="ignore"):
+                        names += [name for name, value in truth.gradients().items() if value is not None]
+                    yield True
+                for name in names:
+                    with np.errstate(all="ignore"):
+                        truth.bound(name, arithmetic, None, range_rule=True)
+                    yield True
 
     def taken(self, unit: Unit) -> dict[tuple[str, ...], Library]:
         """The libraries made for a unit, in the form of Run.libraries. They are removed here."""

@@ -237,6 +237,5 @@ def test_there_is_something_to_do_while_a_worker_imports(function):
     target = function(COUNTING)
     steps = iter(range(1, 4))
     target.host.close()
-    target.host.meanwhile = steps
-    target.host.opened()
+    target.host.opened(steps)
     assert next(steps, None) is None, "it takes longer to start Python"
