@@ -22,6 +22,9 @@ Raising = Literal["violates", "error", "unsupported"]
 #: What a law may follow from: the formula of y, of its gradients, or of the new running statistics.
 Theorem = Literal["", "formula", "gradients", "statistics"]
 
+#: Requirements whose checks repeat a call many times, or make large calls. They cost the most, and say little about a
+#: formula: a search for a cause or for a declaration asks them last, or not at all.
+COSTLY = frozenset({"CM-P2", "CM-P3", "CM-S1"})
 
 #: The modes of a batch_norm requirement that holds in both modes, and of one about inference.
 BOTH = ("training", "inference")

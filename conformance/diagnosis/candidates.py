@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 _NOT_FOLLOWED = ("momentum", "gain", "mixed_dtypes", "single_value", "float64", "running_variance")
 
 
+#: Repetitions of a candidate whose calls do not depend on each other: two rounds, as few as show all that a check of
+#: repeated calls compares (checks/purity.py).
+_REPEATS = 64
+
+
 @attrs.frozen(eq=False, slots=False)
 class Candidate:
     """One or more faults in one function, in the dtype and under the conventions of a subject."""
@@ -59,8 +64,8 @@ class Candidate:
             flushes=target_subject.flushes,
             measured=target_subject.measured,
             forward_only=target_subject.forward_only,
-            repeats=target_subject.repeats,
-            large_repeats=target_subject.large_repeats,
+            repeats=target_subject.repeats if self.varies else min(target_subject.repeats, _REPEATS),
+            large_repeats=target_subject.large_repeats if self.varies else min(target_subject.large_repeats, _REPEATS),
         )
 
     def answer(self, question: Question) -> Answer:

@@ -81,11 +81,12 @@ def _causes_of_binding(
             and one.verdict in (Verdict.PASS, Verdict.DEVIATES)
         )
         search = Search(run.subject(target, binding, dtype), here, satisfied, known)
+        conventions = ConventionSearch(search)
         # A mistake that is known from another dtype may be hidden here by roundings alone.
-        excused = ConventionSearch(search).found() if known and search.found_again() is None else ()
+        excused = conventions.found if known and search.found_again is None else ()
         found = None if excused else search.found()
         if found is None and not excused:
-            excused = ConventionSearch(search).found()
+            excused = conventions.found
         if excused:
             excuses += excused
             causes += [

@@ -8,6 +8,7 @@ requirements, and it hides a mistake that is plain in float32.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import attrs
 
@@ -76,12 +77,13 @@ def in_one_class(excuses: Sequence[Excuse]) -> list[Excuse]:
     return [one.with_value(weakest) if one.convention == "storage" else one for one in excuses]
 
 
-@attrs.define
+@attrs.define(slots=False)
 class ConventionSearch:
     """The search on one subject, after the search for mistakes known from other dtypes found none here."""
 
     search: Search
 
+    @cached_property
     def found(self) -> tuple[Excuse, ...]:
         """
         The excuses; none for a dtype that is not narrow, or if violations stay that no known mistake explains.
@@ -95,20 +97,27 @@ class ConventionSearch:
 
     def _of_storage(self) -> Excuse | None:
         violations = [one for one in self.search.violations if one.requirement not in _DTYPES]
-        for value in self._classes():
-            subject = self._under(storage=value)
-            stay = [one for one in violations if _stays(subject, one)]
+        classes = self._classes()
+        # The weakest class has the widest envelopes: what stays under it stays under every class.
+        always = self._staying(violations, classes[-1]) if classes else violations
+        for value in classes:
+            stay = always if value == classes[-1] else self._staying(violations, value, always)
             gone = tuple(one.requirement for one in violations if one not in stay)
-            left = [one for one in stay if one.requirement not in _MIXED]
             if sum(not name.startswith("CM-") for name in gone) < _LEAST:
                 continue
+            left = [one for one in stay if one.requirement not in _MIXED]
             beside = None
             if left:
-                beside = Search(subject, left, self.search.satisfied, self.search.known).found_again()
+                beside = Search(self._under(storage=value), left, self.search.satisfied, self.search.known).found_again
                 if beside is None:
                     continue
-            return Excuse(subject.dtype, "storage", value, _most_telling_first(gone), beside)
+            return Excuse(self.search.subject.dtype, "storage", value, _most_telling_first(gone), beside)
         return None
+
+    def _staying(self, violations: Sequence[Result], value: str, known: Sequence[Result] = ()) -> list[Result]:
+        """The violations that stay under a class of storage, those included that are known to."""
+        subject = self._under(storage=value)
+        return [one for one in violations if one in known or _stays(subject, one)]
 
     def _classes(self) -> Sequence[str]:
         """The classes of storage that are weaker than the declared one, in order."""
@@ -140,7 +149,7 @@ def _stays(subject: Subject, result: Result) -> bool:
     """Whether a violation stays on the case that showed it."""
     description = result.violated_on
     assert description is not None
-    case = subject.library.fresh(description)
+    case = subject.library.case(description)
     for check in checks_of(subject.operator):
         if check.requirement == result.requirement and check.when(case):
             tally = Tally(check)

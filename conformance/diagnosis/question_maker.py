@@ -17,7 +17,7 @@ from ..cases.description import Description
 from ..cases.sizes import extents, sized
 from ..checks.catalogue import checks_of
 from ..checks.purity import different_values
-from ..checks.registry import Check
+from ..checks.registry import COSTLY, Check
 from ..engine.folding import priority
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
@@ -47,10 +47,6 @@ _CLEAR_KINDS = ("normal", "one_hot", "edges")
 
 #: The seed for fresh cases: no user gives it.
 FRESH_SEED = 1 << 65
-
-#: Requirements that do not serve to tell candidates apart. Their checks repeat calls or make large ones, which costs
-#: the most and says nothing more about a formula.
-COSTLY = frozenset({"CM-P2", "CM-P3", "CM-S1"})
 
 #: Requirements violated by a function that remembers something of earlier calls.
 _ABOUT_MEMORY = frozenset({"CM-P2", "CM-P3", "CM-P4", "CM-P5"})

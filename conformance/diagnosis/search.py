@@ -9,6 +9,7 @@ from functools import cached_property
 import attrs
 
 from ...spec.errors import Unsupported
+from ..checks.registry import COSTLY
 from ..engine.engine import Run
 from ..judging.library import Library
 from ..judging.subject import Subject
@@ -22,7 +23,7 @@ from .candidates import Candidate, candidates_named, paired, single_candidates
 from .first_calls import FirstCalls
 from .following import follow
 from .question import Question
-from .question_maker import COSTLY, QuestionMaker
+from .question_maker import QuestionMaker
 from .small_errors import has_same_small_errors
 from .varying import VARYING, VaryingTarget
 
@@ -81,14 +82,14 @@ class Search:
         """The one mistake of the target, or two together; None where the library has none that matches."""
         if self._varying is not None:  # other questions have no single answer
             return self._find_varying(self._varying)
-        again = self.found_again()
-        if again is not None:
-            return again
+        if self.found_again is not None:
+            return self.found_again
         kept = self._keeping_like_target()
         if len(kept) == 1:
             return self._explain_kept(kept)
         return self._found_by_questions(self._clear) or (self._explain_kept(kept) if kept else None)
 
+    @cached_property
     def found_again(self) -> Explanation | None:
         """The mistakes known from another dtype that explain the violations here too; None if there are none."""
         if self._varying is not None or not self.known:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import attrs
 
+from ..checks.registry import COSTLY
+from ..judging.truth import gradient_name
+from .answers import Answer
 from .candidates import Candidate, paired
+from .following import follow
 from .question import Question
-from .question_maker import COSTLY
 from .search import ASKED_AGAIN, Explanation, Search
 
 
@@ -44,7 +48,7 @@ class SecondSearch(Search):
                 one for one in self._pairs_for(left) if self._agrees_on_second(one) and self._varying.changes_like(one)
             ]
             return self._explain_varying(matching) if matching else None
-        left = [name for name, question in self._violated_checks.items() if not self._first_agrees(question)]
+        left = [name for name, question in self._violated_checks.items() if not self._first_accounts_for(question)]
         agreeing = [one for one in self._pairs_for(left) if self._pair_agrees(one, left)]
         matching = [one for one in self._survivors(agreeing) if self._agrees_on_second(one, elsewhere=True)]
         return self._explain(matching) if matching else None
@@ -74,6 +78,38 @@ class SecondSearch(Search):
     def _first_agrees(self, question: Question) -> bool:
         assert self.first is not None
         return any(self._same(one, question) for one in self.first.candidates)
+
+    def _first_accounts_for(self, question: Question) -> bool:
+        """Whether the first mistake answers as the target does, or but for derivatives that follow from its formula."""
+        if self._first_agrees(question):
+            return True
+        return (question.derivative or self._first_agrees_on_outputs(question)) and self._derivatives_follow
+
+    def _first_agrees_on_outputs(self, question: Question) -> bool:
+        """Whether the comparisons of a check agree that are not about gradients."""
+        assert self.first is not None
+        gradients = {gradient_name(name) for name in question.case.inputs}
+
+        def of_outputs(answer: Answer) -> Answer:
+            kept = tuple(one for one in answer.comparisons if gradients.isdisjoint(one.output.split()))
+            return attrs.evolve(answer, comparisons=kept)
+
+        here = of_outputs(self.answer(question))
+        return bool(here.comparisons) and any(
+            here.agrees(of_outputs(one.answer(question))) for one in self.first.candidates
+        )
+
+    @cached_property
+    def _derivatives_follow(self) -> bool:
+        """Whether the target's gradients are not the first mistake's own, but the derivatives of its formula."""
+        assert self.first is not None
+        plain = [*self._plain_questions, *self._fresh_questions]
+        asked = [one for one in plain if one.derivative and not self._is_unsupported(one)]
+        for first in self.first.candidates:
+            others = [one for one in asked if not self._same(first, one)]
+            if others and all(follow(first, one, self.answer(one)) for one in others):
+                return True
+        return False
 
     def _first_may_explain(self, name: str) -> bool:
         """Whether the first mistake explains a violation, or shows it by itself in one of several calls."""

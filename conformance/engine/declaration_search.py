@@ -24,9 +24,9 @@ from ...spec.conventions import CONVENTIONS, NORMATIVE
 from ...spec.errors import CALL_FAILED
 from ...spec.operators import OPERATORS
 from ..cases.shapes import elements
-from ..checks.registry import Check
+from ..checks.registry import COSTLY, Check
 from ..checks.seams import at_the_seams
-from ..judging.library import fitted
+from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result, Verdict
 from ..requests.plan import Plan
@@ -61,6 +61,9 @@ _AFFECTED_REQUIREMENTS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("storage", "variance_algorithm", "affine", "cast", "subnormals"), frozenset()),
     "mixed_dtypes": frozenset({"CM-D1", "CM-D2", "CM-D3"}),
 }
+
+#: Conventions about some dtypes alone: in another dtype a violation stays as it is under them.
+_ABOUT_NARROW, _ABOUT_FLOAT64 = frozenset({"storage", "cast", "mixed_dtypes"}), frozenset({"float64", "eps_dtype"})
 
 #: How often a call is repeated when a survivor is judged in full. Few are enough: the run has already tested whether
 #: calls repeat themselves, and a case on which they did not is a violated case, which is repeated as often as there.
@@ -131,13 +134,18 @@ class _Search:
     binding: Binding
     violations: Sequence[Result]
     until: float
+    #: The cases of the violations, shared by all trials.
+    _libraries: dict[Any, Library] = attrs.field(factory=dict)
+    #: Whether a violation stays under a change of the conventions that its dtype is about.
+    _stays: dict[tuple[str, str, frozenset[tuple[str, str]]], bool] = attrs.field(factory=dict)
 
     def found(self) -> tuple[str, ...]:
         """The declaration as KEY=VALUE texts; empty if there is none, or none was found in time."""
         violations = [result for result in self.violations if result.violated_on is not None]
         if len(violations) < len(self.violations):  # some violation has no case to try again
             return ()
-        violations.sort(key=lambda result: elements(result.violated_on))
+        # The costly ones last, and the smaller cases first: most changes are rejected by the first few.
+        violations.sort(key=lambda result: (result.requirement in COSTLY, elements(result.violated_on)))
         for change in itertools.islice(self._surviving(violations), _MOST_JUDGED):
             if self._conforms_under(change):
                 return tuple(f"{key}={value}" for key, value in change.items())
@@ -165,7 +173,9 @@ class _Search:
 
     def _removes_all(self, change: Change, violations: Sequence[Result]) -> bool:
         """Whether no violated case stays violated under the change, and results are not merely truncated."""
-        stays = any(self._violated(change, result) for result in violations)
+        # What is known to stay first.
+        known = sorted(violations, key=lambda result: not self._stays.get(_place(result, change), False))
+        stays = any(self._violated(change, result) for result in known)
         return not stays and not self._is_truncated(change, violations)
 
     def _single_changes(self) -> Iterator[Change]:
@@ -230,11 +240,19 @@ class _Search:
 
     def _violated(self, change: Change, result: Result) -> bool:
         """Whether a violation stays on the case on which it was found."""
+        place = _place(result, change)
+        if place not in self._stays:
+            self._stays[place] = self._is_violated(dict(place[-1]), result)
+        return self._stays[place]
+
+    def _is_violated(self, change: Change, result: Result) -> bool:
+        if not change:
+            return True
         trial, subject = self._subject(change, result.dtype)
-        description = result.violated_on
+        description, library = result.violated_on, self._libraries.setdefault(subject.library.kind, subject.library)
         for check in trial.checks_on(subject):
             if check.requirement == result.requirement:
-                case = subject.library.fresh(description)
+                case = library.case(description)
                 if not check.when(case):
                     continue
                 tally = Tally(check)
@@ -299,6 +317,13 @@ class _Search:
             if inward >= _MIN_TRUNCATED and not outward:
                 return True
         return False
+
+
+def _place(result: Result, change: Change) -> tuple[str, str, frozenset[tuple[str, str]]]:
+    """A violation, and the part of a change that may matter to it: the key of whether it stays."""
+    narrow, other = FORMATS[result.dtype].narrow, result.dtype != "float64"
+    left_out = (frozenset() if narrow else _ABOUT_NARROW) | (_ABOUT_FLOAT64 if other else frozenset())
+    return result.requirement, result.dtype, frozenset(item for item in change.items() if item[0] not in left_out)
 
 
 def _smallest(violations: Sequence[Result]) -> list[Result]:
