@@ -98,7 +98,7 @@ def _causes_of_binding(
         elif found is not None:
             second = SecondSearch.after(search, found).found()
             found = second if second is not None and _causes_of(target, binding, dtype, second) else found
-            known = (*known, *(candidate.names for candidate in found.candidates))
+            known = tuple(dict.fromkeys((*known, *(candidate.names for candidate in found.candidates))))
             causes += _causes_of(target, binding, dtype, found)
         elif not causes:
             nameless.append((dtype, search))

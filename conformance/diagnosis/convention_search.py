@@ -108,7 +108,9 @@ class ConventionSearch:
             left = [one for one in stay if one.requirement not in _MIXED]
             beside = None
             if left:
-                beside = Search(self._under(storage=value), left, self.search.satisfied, self.search.known).found_again
+                search = Search(self._under(storage=value), left, self.search.satisfied, self.search.known)
+                # Rounding between steps changes what a wrong formula gives by more than the envelope of the right one.
+                beside = search.found_again or search.violated_again
                 if beside is None:
                     continue
             return Excuse(self.search.subject.dtype, "storage", value, _most_telling_first(gone), beside)

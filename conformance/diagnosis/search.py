@@ -96,10 +96,29 @@ class Search:
             return None
         # They need not be clear here, where few digits may hide them.
         asked = self._clear_of_operator or self._checks_of_operator or self._clear
-        before = [one for names in self.known for one in candidates_named(self._target_subject, names)]
-        again = [one for one in before if self._agrees(one, self._questions(asked))]
+        again = [one for one in self._known_candidates if self._agrees(one, self._questions(asked))]
         # All of them: what one dtype does not tell apart, the next may.
         return self._explain(again) if again else None
+
+    @cached_property
+    def violated_again(self) -> Explanation | None:
+        """
+        The mistakes known from another dtype that violate what is violated here, if in other numbers.
+
+        Of a wrong formula nothing is asked about derivatives.
+        """
+        again = [one for one in self._known_candidates if self._violates_all(one)]
+        return self._explain(again) if again and self._varying is None else None
+
+    def _violates_all(self, candidate: Candidate) -> bool:
+        asked = self._violated_checks.values()
+        violated = [one for one in asked if candidate.answer(one).words]
+        wrong = not all(one.derivative for one in violated)
+        return bool(violated) and all(one in violated or (wrong and one.derivative) for one in asked)
+
+    @cached_property
+    def _known_candidates(self) -> list[Candidate]:
+        return [one for names in self.known for one in candidates_named(self._target_subject, names)]
 
     def _found_by_questions(self, clear: Sequence[Question]) -> Explanation | None:
         if not clear:
@@ -265,12 +284,7 @@ class Search:
 
     def _find_varying(self, varying: VaryingTarget) -> Explanation | None:
         """The one mistake whose repeated calls change as the target's do, or such a mistake with another beside it."""
-        known = [
-            one
-            for names in self.known
-            for one in candidates_named(self._target_subject, names)
-            if one.varies and varying.changes_like(one)
-        ]
+        known = [one for one in self._known_candidates if one.varies and varying.changes_like(one)]
         matching = known or [one for one in self._candidates if one.varies and varying.changes_like(one)]
         matching = matching or [*varying.pairs(self._candidates)]
         return self._explain_varying(matching) if matching else None
@@ -389,16 +403,26 @@ class Search:
     def _pairs(
         self, candidates: Sequence[Candidate], clear: Sequence[Question], questions: Sequence[Question]
     ) -> list[Candidate]:
-        """Two mistakes together; first the pairs whose members alone answer the most questions as the target does."""
+        """
+        Two mistakes together; first the pairs whose members alone answer the most questions as the target does.
+
+        Where mistakes are known from another dtype, each pair has one of them: the function is the same.
+        """
         alike = {
             one: frozenset(q for q in clear if self._may_answer(one, [q]) and self._has_same_errors(one, q))
             for one in candidates
         }
         few = sorted((one for one in candidates if alike[one]), key=lambda one: -len(alike[one]))[:_MOST_PAIRED]
-        together = sorted(itertools.combinations(few, 2), key=lambda two: -len(alike[two[0]] | alike[two[1]]))
+        pairs = (two for two in itertools.combinations(few, 2) if any(map(self._may_be_here, two)))
+        together = sorted(pairs, key=lambda two: -len(alike[two[0]] | alike[two[1]]))
         both = (paired(*two) for two in together[:_MOST_PAIRS])
         matching = [one for one in both if one is not None and self._agrees(one, questions)]
-        return matching or [*self._pairs_with_a_hidden_one(few[:_MOST_LEADING], candidates, questions)]
+        leading = [one for one in few[:_MOST_LEADING] if self._may_be_here(one)]
+        return matching or [*self._pairs_with_a_hidden_one(leading, candidates, questions)]
+
+    def _may_be_here(self, candidate: Candidate) -> bool:
+        """Whether another dtype shows the mistake; any may be here if none is known."""
+        return not self.known or candidate.names in self.known
 
     def _has_same_errors(self, candidate: Candidate, question: Question) -> bool:
         return self._same(candidate, question) or self.answer(question).has_same_errors(candidate.answer(question))

@@ -47,6 +47,29 @@ def test_rounding_beside_a_mistake():
     assert [one.convention for one in found[1:]] == ["storage=H2", "mixed_dtypes=promoted"]
 
 
+def test_rounding_that_changes_what_a_mistake_gives():
+    """Squares that vanish in float16 let a wrong divisor give other numbers there: the mistake of float32 is named."""
+    found = causes(lambda variance, eps: np.sqrt(variance) + eps, "float16", "float32")
+    assert found[0].faults == ("ln-eps-on-std",) and set(found[0].dtypes) == {"float16", "float32"}
+    assert [one.convention for one in found[1:]] == ["storage=H2", "mixed_dtypes=promoted"]
+
+
+def test_another_mistake_in_16_bits_is_not_called_the_known_one():
+    """A function that is wrong in another way in float16 violates what the known mistake does not."""
+    known = layer_norm_of(lambda variance, eps: np.sqrt(variance) + eps)
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        if x.dtype != np.float16:
+            return known(x, gamma, beta, eps=eps, axes=axes)
+        return known(x[..., ::-1], gamma, beta, eps=eps, axes=axes)
+
+    found = run(
+        resolve(layer_norm, op="layer_norm", framework="numpy"),
+        dtypes=("float16", "float32"), explain=True, forward_only=True,
+    ).causes  # fmt: skip
+    assert all("float16" not in one.dtypes for one in found if "ln-eps-on-std" in one.faults)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_wide_results_are_excused_by_nothing(dtype):
     """Storage is about 16 bits: what is off by as much in a wider dtype stays without such a cause."""
