@@ -108,9 +108,9 @@ class ConventionSearch:
             left = [one for one in stay if one.requirement not in _MIXED]
             beside = None
             if left:
-                search = Search(self._under(storage=value), left, self.search.satisfied, self.search.known)
                 # Rounding between steps changes what a wrong formula gives by more than the envelope of the right one.
-                beside = search.found_again or search.violated_again
+                subject, known = self._under(storage=value), self.search.known
+                beside = Search(subject, left, self.search.satisfied, known).violated_again
                 if beside is None:
                     continue
             return Excuse(self.search.subject.dtype, "storage", value, _most_telling_first(gone), beside)
