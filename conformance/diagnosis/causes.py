@@ -12,8 +12,10 @@ import numpy as np
 from ...adapters.binding import Binding
 from ...adapters.dtypes import DTYPES
 from ...adapters.target import Target
+from ...reference.formats import FORMATS
 from ...spec import requirement
 from ...spec.errata import errata
+from ...spec.operators import OPERATORS
 from ..engine.engine import Run
 from ..judging.defects import words
 from ..judging.verdicts import Result, Verdict
@@ -72,6 +74,7 @@ def _causes_of_binding(
     known: tuple[tuple[str, ...], ...] = ()
     nameless: list[tuple[str, Search]] = []
     excuses: list[Excuse] = []
+    unexplained: set[str] = set()
     for dtype in sorted({result.dtype for result in violations}, key=DTYPES_BY_CLARITY.index):
         here = [result for result in violations if result.dtype == dtype]
         satisfied = frozenset(
@@ -81,7 +84,7 @@ def _causes_of_binding(
             and one.verdict in (Verdict.PASS, Verdict.DEVIATES)
         )
         search = Search(run.subject(target, binding, dtype), here, satisfied, known)
-        conventions = ConventionSearch(search)
+        conventions = ConventionSearch(search, frozenset(unexplained))
         # A mistake that is known from another dtype may be hidden here by roundings alone.
         excused = conventions.found if known and search.found_again is None else ()
         found = None if excused else search.found()
@@ -102,6 +105,9 @@ def _causes_of_binding(
             causes += _causes_of(target, binding, dtype, found)
         elif not causes:
             nameless.append((dtype, search))
+        if not FORMATS[dtype].narrow:
+            explained = () if found is None else found.explains
+            unexplained.update(one.requirement for one in here if one.requirement not in explained)
     named = frozenset(name for cause in causes if cause.faults for name in cause.explains)
     causes = causes or _descriptions(target, binding, nameless)
     return causes + [
@@ -271,8 +277,12 @@ def _explained_by_faults(violations: Sequence[Result], causes: Sequence[Cause]) 
 def _led_by_standing(cause: Cause, results: Sequence[Result]) -> Cause:
     """A cause without a name, led by the first of its requirements that follows from no other."""
     explained = [one for one in results if cause.explains_result(one)]
-    standing = {one.requirement for one in explained if not one.follows_from}
-    explains = tuple(sorted(cause.explains, key=lambda name: name not in standing))
+    standing = [one for one in explained if not one.follows_from]
+    names = {one.requirement for one in standing}
+    # What is wrong in gradients alone is led by a requirement about gradients.
+    outputs = OPERATORS[cause.op].outputs
+    backward = all(one.counterexample is not None and one.counterexample.output not in outputs for one in standing)
+    explains = tuple(sorted(cause.explains, key=lambda name: (name not in names, backward and "-G" not in name)))
     return attrs.evolve(cause, explains=explains, **_requirement_fields(explains[0]))
 
 

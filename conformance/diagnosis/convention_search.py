@@ -7,7 +7,7 @@ requirements, and it hides a mistake that is plain in float32.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
 
 import attrs
@@ -17,8 +17,10 @@ from ...spec.conventions import CONVENTIONS
 from ...spec.operators import OPERATORS
 from ..checks.catalogue import checks_of
 from ..engine.tally import Tally
+from ..judging.library import fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
+from ..requests.profiles import profile_of
 from .search import Explanation, Search
 
 #: Requirements about 16-bit data beside float32 parameters; those of them that are about the dtypes of results.
@@ -29,10 +31,13 @@ _DTYPES = frozenset({"CM-D2", "CM-D3"})
 #: and its laws, or in several gradients; one requirement alone may be violated for any other reason.
 _LEAST = 2
 
+#: Cases of the deck on which a slow target has to hold under a class.
+_CASES_SLOW = 8
+
 #: By convention: what a function that needs it does, and what to change.
 _WORDS = {
     "storage": (
-        "Off in 16 bits by no more than rounding between its steps, which storage={value} allows.",
+        "Takes its steps in 16 bits, whose rounding and range explain what is wrong; storage={value} allows it.",
         "Compute in float32 and round each result once, or declare storage={value}",
     ),
     "mixed_dtypes": (
@@ -82,6 +87,8 @@ class ConventionSearch:
     """The search on one subject, after the search for mistakes known from other dtypes found none here."""
 
     search: Search
+    #: Requirements that a wider dtype violates for no known reason: what is wrong there is not made by 16 bits.
+    unexplained: Container[str] = ()
 
     @cached_property
     def found(self) -> tuple[Excuse, ...]:
@@ -96,7 +103,11 @@ class ConventionSearch:
         return () if excuse is None else (excuse, *self._of_mixed_dtypes(excuse))
 
     def _of_storage(self) -> Excuse | None:
-        violations = [one for one in self.search.violations if one.requirement not in _DTYPES]
+        violations = [
+            one
+            for one in self.search.violations
+            if one.requirement not in _DTYPES and one.requirement not in self.unexplained
+        ]
         classes = self._classes()
         # The weakest class has the widest envelopes: what stays under it stays under every class.
         always = self._staying(violations, classes[-1]) if classes else violations
@@ -107,7 +118,10 @@ class ConventionSearch:
                 continue
             left = [one for one in stay if one.requirement not in _MIXED]
             beside = None
-            if left:
+            if not left:
+                if not self._holds(gone, value):
+                    continue
+            else:
                 # Rounding between steps changes what a wrong formula gives by more than the envelope of the right one.
                 subject, known = self._under(storage=value), self.search.known
                 beside = Search(subject, left, self.search.satisfied, known).violated_again
@@ -120,6 +134,23 @@ class ConventionSearch:
         """The violations that stay under a class of storage, those included that are known to."""
         subject = self._under(storage=value)
         return [one for one in violations if one in known or _stays(subject, one)]
+
+    def _holds(self, requirements: Sequence[str], value: str) -> bool:
+        """Whether requirements hold under a class of storage on every case of the deck, not on those shown alone."""
+        subject = self._under(storage=value)
+        tallies = [Tally(check) for check in checks_of(subject.operator) if check.requirement in requirements]
+        deck = profile_of("quick").cases(subject.operator, 0)
+        for description in deck[:_CASES_SLOW] if subject.slow else deck:
+            fit = fitted(description, subject.binding)
+            if fit is None:
+                continue
+            case = subject.library.case(fit)
+            for tally in tallies:
+                if tally.check.when(case):
+                    tally.run(subject, case, fit)
+                    if tally.violation is not None or tally.error:
+                        return False
+        return True
 
     def _classes(self) -> Sequence[str]:
         """The classes of storage that are weaker than the declared one, in order."""

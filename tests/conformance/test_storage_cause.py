@@ -70,6 +70,29 @@ def test_another_mistake_in_16_bits_is_not_called_the_known_one():
     assert all("float16" not in one.dtypes for one in found if "ln-eps-on-std" in one.faults)
 
 
+def test_what_a_wider_dtype_violates_too_is_not_rounding():
+    """An error of a few units of bfloat16 that float32 shows as well, for no known reason, is none of 16 bits."""
+    found = causes(lambda variance, eps: np.sqrt(variance + eps) * variance.dtype.type(1.003), "bfloat16", "float32")
+    assert not any("LN-F1" in one.explains for one in found if one.convention)
+
+
+def test_a_class_holds_on_every_case():
+    """A sum in float16 overflows in few cases; a class of storage that these violate is not named."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        wide = x.astype(np.float32)
+        sums = x.sum(axes, keepdims=True, dtype=x.dtype).astype(np.float32)
+        mean = sums / np.prod([x.shape[axis] for axis in axes])
+        d = wide - mean
+        y = d / np.sqrt((d * d).mean(axes, keepdims=True) + np.float32(eps))
+        y = y if gamma is None else y * gamma.astype(np.float32)
+        return (y if beta is None else y + beta.astype(np.float32)).astype(x.dtype)
+
+    target = resolve(layer_norm, op="layer_norm", framework="numpy")
+    found = run(target, dtypes=("float16",), explain=True, forward_only=True).causes
+    assert not {"storage=H1", "storage=H2"} & {one.convention for one in found}
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_wide_results_are_excused_by_nothing(dtype):
     """Storage is about 16 bits: what is off by as much in a wider dtype stays without such a cause."""
