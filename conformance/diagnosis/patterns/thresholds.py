@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 
+from ....spec.operators import OPERATORS, Groups
 from ...cases.case import Case
 from ...cases.description import Description
 from ...cases.sizes import Extent, extents, sized
@@ -33,6 +34,11 @@ _WORDS = {
     "groups": "groups",
     "channels of a group": "channels in a group",
 }
+#: Fields of a case with as many values in a group but few positions, and what is counted where positions are not.
+_FEW_POSITIONS: Mapping[Groups, tuple[Callable[[int], Mapping[str, int]], str]] = {
+    Groups.CHANNEL: (lambda n: {"samples": n, "rank": 2}, "values in a channel"),
+    Groups.SAMPLE_CHANNELS: (lambda n: {"width": n // 2}, "values in a group"),
+}
 
 
 @attrs.frozen
@@ -46,8 +52,9 @@ class _Rule:
     short: str
     #: Sizes that distinguish it from similar rules.
     distinguishing: tuple[int, ...]
-    #: Whether every tried size follows it.
+    #: Whether every tried size follows it; whether every larger size is wrong.
     followed: bool = True
+    goes_on: bool = False
 
 
 @attrs.frozen
@@ -59,12 +66,14 @@ class Threshold:
     rule: _Rule
     #: Wrong cases.
     cases: tuple[Case, ...]
+    #: What is counted, if it is not what the extent counts.
+    instead: str = ""
 
     @property
     def _counted(self) -> str:
-        """The name of the things that the extent counts."""
+        """The name of the things that are counted."""
         name, _, mode = self.extent.name.partition(", ")
-        return _WORDS.get(name, name) + (f" in {mode}" if mode else "")
+        return (self.instead or _WORDS.get(name, name)) + (f" in {mode}" if mode else "")
 
     @property
     def begins(self) -> str:
@@ -84,10 +93,27 @@ def thresholds(observer: Observer, operator: str, violated: Sequence[Description
     A slow target is not asked: that takes too many calls.
     """
     if observer.most is None:
-        for extent in extents(operator):
-            found = _Sizes(observer, operator, extent).threshold(violated)
-            if found is not None:
-                yield found
+        tried = (_Sizes(observer, operator, extent).threshold(violated) for extent in extents(operator))
+        found = [one for one in tried if one is not None]
+        values = (_of_values(observer, operator, one) for one in found)
+        yield from (*(one for one in values if one is not None), *found)
+
+
+def _of_values(observer: Observer, operator: str, found: Threshold) -> Threshold | None:
+    """The limit on the values of a group, if a limit on positions is one; few positions then show it too."""
+    record = OPERATORS[operator]
+    fields, counted = _FEW_POSITIONS.get(record.groups, (None, ""))
+    if fields is None or record.channels_alone or not found.rule.goes_on:
+        return None
+    if found.extent.name.partition(", ")[0] != "positions":
+        return None
+    wrong, values = [], []
+    for size in (found.right_up_to, found.right_up_to + 1):
+        shown = sized(operator, found.extent, size)
+        case = observer.case(attrs.evolve(shown, **fields(shown.n)))  # type: ignore[arg-type]
+        values.append(shown.n)
+        wrong.append(case is not None and _is_wrong([*observer.observed([case])]))
+    return attrs.evolve(found, rule=_from_on(*values), instead=counted) if wrong == [False, True] else None
 
 
 @attrs.define
@@ -171,12 +197,7 @@ class _Sizes:
         return all(wrong is None or wrong == rule.wrong(size) for size, wrong in self.known.items())
 
     def _rules(self, low: int, high: int) -> Iterator[_Rule]:
-        yield _Rule(
-            lambda size: size >= high,
-            f"right up to {low} {{0}}, wrong from {high} on",
-            f"from {high} {{0}} on",
-            (),
-        )
+        yield _from_on(low, high)
         for block in (*_BLOCKS, low, high):
             sizes = _multiples(block, high)
             up_to = f"right up to {low} {{0}}" if low > 1 else "right"
@@ -214,6 +235,12 @@ class _Sizes:
             last, right = (middle, right) if self.wrong(middle) else (last, middle)
         self._look([*range(high, min(high + 3, last)), last - 1, right + 1, right + 2, right + 5, 2 * right + 3])
         return last
+
+
+def _from_on(low: int, high: int) -> _Rule:
+    """The rule of a size from which on everything is wrong."""
+    clause, short = f"right up to {low} {{0}}, wrong from {high} on", f"from {high} {{0}} on"
+    return _Rule(lambda size: size >= high, clause, short, (), goes_on=True)
 
 
 def _multiples(block: int, high: int) -> tuple[int, ...]:
