@@ -92,7 +92,10 @@ def line(event: Event) -> str:
 
 
 def _time_left(event: Event) -> str:
-    return "" if event.seconds_left is None else f"about {duration(event.seconds_left)} left"
+    # The share counts cases: once all are judged, nobody knows how long shrinking and the search for causes take.
+    if event.seconds_left is None or event.share >= 1:
+        return ""
+    return f"about {duration(event.seconds_left)} left"
 
 
 def _violations(event: Event) -> str:

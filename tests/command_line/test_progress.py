@@ -51,6 +51,7 @@ def test_a_line_says_only_what_is_known():
     """Violations are mentioned only if there are any, and the remaining time only once it is known."""
     assert line(Progress(0, 0, "starting")) == "[  0 %] starting"
     assert line(Progress(1, 1, "done", 1)) == "[100 %] done; 1 violation"
+    assert line(Progress(8, 8, "shrinking LN-F3", 1, seconds_left=0)) == "[100 %] shrinking LN-F3; 1 violation"
 
 
 def test_a_closed_stream_ends_nothing():
