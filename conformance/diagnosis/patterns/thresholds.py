@@ -210,7 +210,7 @@ class _Sizes:
             if high % block == 0:
                 yield _Rule(
                     lambda size, block=block: size >= high and size % block == 0,
-                    f"wrong at {high} {{0}} and every larger multiple of {block}, right at every other number",
+                    f"right at every number of {{0}} but {high} and every larger multiple of {block}",
                     f"at multiples of {block} {{0}} from {high} on",
                     sizes,
                 )
@@ -219,7 +219,7 @@ class _Sizes:
             band = f"at {high}" if last == high else f"from {high} to {last}"
             yield _Rule(
                 lambda size: high <= size <= last,
-                f"wrong {band} {{0}}, right up to {low} and from {last + 1} on",
+                f"right up to {low} {{0}} and from {last + 1} on, wrong {band}",
                 f"{band} {{0}}",
                 (),
             )
