@@ -62,6 +62,24 @@ _ABOUT: Mapping[str, Callable[[Operator], bool]] = MappingProxyType(
     }
 )
 
+_NARROW = frozenset({"float16", "bfloat16"})
+
+#: The dtypes in which a convention matters, where those are not all.
+_IN_DTYPES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "storage": _NARROW,
+        "cast": _NARROW,
+        "mixed_dtypes": _NARROW,
+        "eps_dtype": frozenset({"float64"}),
+        "float64": frozenset({"float64"}),
+    }
+)
+
+
+def matters_in(key: str, dtype: str) -> bool:
+    """Whether a convention changes anything about calls in a dtype."""
+    return key not in _IN_DTYPES or dtype in _IN_DTYPES[key]
+
 
 def operators_about(key: str) -> tuple[str, ...]:
     """The operators to which a convention applies; in the others it has no meaning."""

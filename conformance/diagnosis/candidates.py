@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 #: Conventions that a target may declare and no candidate follows. Those about arguments are undone before the call.
 _NOT_FOLLOWED = ("momentum", "gain", "mixed_dtypes", "single_value", "float64", "running_variance")
 
-
 #: Repetitions of a candidate whose calls do not depend on each other: two rounds, as few as show all that a check of
 #: repeated calls compares (checks/purity.py).
 _REPEATS = 64

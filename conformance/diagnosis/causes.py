@@ -15,9 +15,9 @@ from ...adapters.target import Target
 from ...reference.formats import FORMATS
 from ...spec import requirement
 from ...spec.errata import errata
-from ...spec.operators import OPERATORS
 from ..engine.engine import Run
 from ..judging.defects import words
+from ..judging.truth import is_about_gradients
 from ..judging.verdicts import Result, Verdict
 from ..results.report import Report
 from .cause import Cause
@@ -280,8 +280,8 @@ def _led_by_standing(cause: Cause, results: Sequence[Result]) -> Cause:
     standing = [one for one in explained if not one.follows_from]
     names = {one.requirement for one in standing}
     # What is wrong in gradients alone is led by a requirement about gradients.
-    outputs = OPERATORS[cause.op].outputs
-    backward = all(one.counterexample is not None and one.counterexample.output not in outputs for one in standing)
+    shown = [one.counterexample for one in standing]
+    backward = all(one is not None and is_about_gradients(one.output, one.inputs) for one in shown)
     explains = tuple(sorted(cause.explains, key=lambda name: (name not in names, backward and "-G" not in name)))
     return attrs.evolve(cause, explains=explains, **_requirement_fields(explains[0]))
 

@@ -13,7 +13,7 @@ from ..checks.registry import COSTLY
 from ..engine.engine import Run
 from ..judging.library import Library
 from ..judging.subject import Subject
-from ..judging.truth import gradient_name
+from ..judging.truth import is_about_gradients
 from ..judging.verdicts import Result, Verdict
 from ..requests.plan import Plan
 from ..requests.profiles import profile_of
@@ -534,8 +534,8 @@ def _is_costly(question: Question) -> bool:
 
 def _has_wrong_outputs(question: Question, answer: Answer) -> bool:
     """Whether values other than gradients are wrong. Many checks compare both."""
-    gradients = {gradient_name(name) for name in question.case.inputs}
-    about = (value for name, value in answer.values.items() if gradients.isdisjoint(name.split()))
+    inputs = question.case.inputs
+    about = (value for name, value in answer.values.items() if not is_about_gradients(name, inputs))
     return any(value.worst_error() >= CLEARLY_WRONG for value in about)
 
 

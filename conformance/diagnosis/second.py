@@ -8,7 +8,7 @@ from functools import cached_property
 import attrs
 
 from ..checks.registry import COSTLY
-from ..judging.truth import gradient_name
+from ..judging.truth import is_about_gradients
 from .answers import Answer
 from .candidates import Candidate, paired
 from .following import follow
@@ -88,10 +88,10 @@ class SecondSearch(Search):
     def _first_agrees_on_outputs(self, question: Question) -> bool:
         """Whether the comparisons of a check agree that are not about gradients."""
         assert self.first is not None
-        gradients = {gradient_name(name) for name in question.case.inputs}
+        inputs = question.case.inputs
 
         def of_outputs(answer: Answer) -> Answer:
-            kept = tuple(one for one in answer.comparisons if gradients.isdisjoint(one.output.split()))
+            kept = tuple(one for one in answer.comparisons if not is_about_gradients(one.output, inputs))
             return attrs.evolve(answer, comparisons=kept)
 
         here = of_outputs(self.answer(question))

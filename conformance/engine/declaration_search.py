@@ -20,7 +20,7 @@ import numpy as np
 from ...adapters.binding import Binding
 from ...adapters.target import Target
 from ...reference.formats import FORMATS
-from ...spec.conventions import CONVENTIONS, NORMATIVE
+from ...spec.conventions import CONVENTIONS, NORMATIVE, matters_in, operators_about
 from ...spec.errors import CALL_FAILED
 from ...spec.operators import OPERATORS
 from ..cases.shapes import elements
@@ -55,15 +55,18 @@ _TRUNCATION_CASES = 40
 #: Number of violations of each dtype that are tried to see whether a change affects any.
 _SMALLEST_CASES = 4
 
+#: The conventions that are tried, the plainest first. The normative value of `affine` excuses all that another does.
+_TRIED = (
+    "variance_algorithm", "running_variance", "momentum", "single_value", "gain", "eps_dtype", "float64",
+    "mixed_dtypes", "cast", "storage", "subnormals",
+)  # fmt: skip
+
 #: Conventions that cannot make a requirement fail that passes now, except the requirements listed with them. The first
 #: five choose an accuracy class, and the envelope of a weaker class is never smaller (spec/accuracy.md).
 _AFFECTED_REQUIREMENTS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("storage", "variance_algorithm", "affine", "cast", "subnormals"), frozenset()),
     "mixed_dtypes": frozenset({"CM-D1", "CM-D2", "CM-D3"}),
 }
-
-#: Conventions about some dtypes alone: in another dtype a violation stays as it is under them.
-_ABOUT_NARROW, _ABOUT_FLOAT64 = frozenset({"storage", "cast", "mixed_dtypes"}), frozenset({"float64", "eps_dtype"})
 
 #: How often a call is repeated when a survivor is judged in full. Few are enough: the run has already tested whether
 #: calls repeat themselves, and a case on which they did not is a violated case, which is repeated as often as there.
@@ -181,19 +184,11 @@ class _Search:
     def _single_changes(self) -> Iterator[Change]:
         """The single changes that the binding could declare."""
         operator, dtypes = self.binding.operator, {result.dtype for result in self.violations}
-        keys = ["variance_algorithm"]
-        if self.binding.record.statistics:
-            keys += ["running_variance", "momentum"]
-        if self.binding.record.channels_alone:
-            keys.append("single_value")
-        if self.binding.record.has_gain:
-            keys.append("gain")
-        if "float64" in dtypes:
-            keys += ["eps_dtype", "float64"]
-        if any(FORMATS[dtype].narrow for dtype in dtypes):
-            keys.append("mixed_dtypes")
-            keys += ["storage"] if self.binding.record.centred else ["cast", "storage"]
-        keys.append("subnormals")
+        keys = [
+            key
+            for key in _TRIED
+            if operator in operators_about(key) and any(matters_in(key, dtype) for dtype in dtypes)
+        ]
         declared = {**NORMATIVE, **self.binding.conventions, **self.run.plan.conventions}
         found = []
         for key in keys:
@@ -321,9 +316,11 @@ class _Search:
 
 def _place(result: Result, change: Change) -> tuple[str, str, frozenset[tuple[str, str]]]:
     """A violation, and the part of a change that may matter to it: the key of whether it stays."""
-    narrow, other = FORMATS[result.dtype].narrow, result.dtype != "float64"
-    left_out = (frozenset() if narrow else _ABOUT_NARROW) | (_ABOUT_FLOAT64 if other else frozenset())
-    return result.requirement, result.dtype, frozenset(item for item in change.items() if item[0] not in left_out)
+    return (
+        result.requirement,
+        result.dtype,
+        frozenset(one for one in change.items() if matters_in(one[0], result.dtype)),
+    )
 
 
 def _smallest(violations: Sequence[Result]) -> list[Result]:

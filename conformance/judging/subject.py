@@ -17,7 +17,7 @@ from ...adapters.target import Target
 from ...reference.accuracy import AccuracyClass, Arithmetic
 from ...reference.double_double import DD
 from ...reference.formats import FORMATS
-from ...spec.conventions import CONVENTIONS
+from ...spec.conventions import CONVENTIONS, matters_in
 from ...spec.errors import CALL_FAILED, BadOutput, CannotVary, TakesNoPart, TargetRaised, Unsupported
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
@@ -426,12 +426,9 @@ class Subject:
 
     def relevant(self, output: str) -> tuple[str, ...]:
         """The conventions that affect an output in this dtype and differ from the normative choice."""
-        keys = ["variance_algorithm", "affine", "subnormals"]
-        if self.narrow:
-            keys += ["storage", "cast"]
-        if self.format == "float64":
-            keys.append("eps_dtype")
-        elif self.dtype == "float64":
+        envelopes = ("variance_algorithm", "affine", "subnormals", "storage", "cast", "eps_dtype")
+        keys = [key for key in envelopes if matters_in(key, self.format)]
+        if self.format != self.dtype:
             keys.append("float64")
         if output == "new_running_var":
             keys.append("running_variance")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -25,6 +25,11 @@ GRADIENTS = {"x": "dx", "gamma": "dgamma", "beta": "dbeta"}
 def gradient_name(name: str) -> str:
     """The name of an input's gradient: "dx" of "x", "dgate.z" of "gate.z"."""
     return f"d{name}"
+
+
+def is_about_gradients(output: str, inputs: Iterable[str]) -> bool:
+    """Whether a compared result is a gradient of one of these inputs, or made of one: "dx", "sum of dx"."""
+    return not {gradient_name(name) for name in inputs}.isdisjoint(output.split())
 
 
 def owner_of(name: str) -> str:

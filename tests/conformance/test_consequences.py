@@ -233,3 +233,21 @@ def test_few_requirements_stand_for_one_mistake(operator: str) -> None:
     standing = {row.fault: row.named[0].standing for row in rows}
     assert [row.fault for row in rows if row.requirement not in standing[row.fault]] == []
     assert np.mean([len(found) for found in standing.values()]) <= 1.5
+
+
+def test_a_mistake_in_gradients_is_headed_by_a_requirement_about_gradients() -> None:
+    """dx of inference that lacks a term also fails where a variance is negative (BN-I5): BN-G4 says what is wrong."""
+    made = VARIANT["bn-two-pass"].build()
+
+    def vjp(x, gamma, beta, running_mean, running_var, g, **settings):
+        found = made.vjp(x, gamma, beta, running_mean, running_var, g, **settings)
+        if settings["training"]:
+            return found
+        over = tuple(axis for axis in range(x.ndim) if axis != settings["channel_axis"] % x.ndim)
+        dx, *others = found
+        return (dx - dx.mean(over, keepdims=True) if dx.size else dx, *others)
+
+    asked = ("BN-F1", "BN-G1", "BN-G4", "BN-I1", "BN-I5")
+    report = run(function("batch_norm", made.call, vjp=vjp), requirements=asked, explain=True)
+    assert {one.requirement for one in report.failures()} == {"BN-G4", "BN-I5"}
+    assert [cause.requirement for cause in report.causes] == ["BN-G4"]
