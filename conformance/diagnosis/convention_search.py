@@ -15,12 +15,17 @@ import attrs
 from ...reference.formats import FORMATS
 from ...spec.conventions import CONVENTIONS
 from ...spec.operators import OPERATORS
+from ..cases.case import Case
+from ..cases.description import Description
 from ..checks.catalogue import checks_of
+from ..checks.registry import Check
 from ..engine.tally import Tally
 from ..judging.library import fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
 from ..requests.profiles import profile_of
+from .question import Question
+from .question_maker import is_about_derivatives
 from .search import Explanation, Search
 
 #: Requirements about 16-bit data beside float32 parameters; those of them that are about the dtypes of results.
@@ -118,16 +123,12 @@ class ConventionSearch:
                 continue
             left = [one for one in stay if one.requirement not in _MIXED]
             beside = None
-            if not left:
-                if not self._holds(gone, value):
-                    continue
-            else:
+            if left:
                 # Rounding between steps changes what a wrong formula gives by more than the envelope of the right one.
                 subject, known = self._under(storage=value), self.search.known
                 beside = Search(subject, left, self.search.satisfied, known).violated_again
-                if beside is None:
-                    continue
-            return Excuse(self.search.subject.dtype, "storage", value, _most_telling_first(gone), beside)
+            if (beside is not None or not left) and self._holds(gone, value, beside):
+                return Excuse(self.search.subject.dtype, "storage", value, _most_telling_first(gone), beside)
         return None
 
     def _staying(self, violations: Sequence[Result], value: str, known: Sequence[Result] = ()) -> list[Result]:
@@ -135,20 +136,27 @@ class ConventionSearch:
         subject = self._under(storage=value)
         return [one for one in violations if one in known or _stays(subject, one)]
 
-    def _holds(self, requirements: Sequence[str], value: str) -> bool:
-        """Whether requirements hold under a class of storage on every case of the deck, not on those shown alone."""
+    def _holds(self, requirements: Sequence[str], value: str, beside: Explanation | None) -> bool:
+        """
+        Whether requirements hold under a class of storage on every case of the deck, not on those shown alone.
+
+        A case that the mistake beside the class violates too tells nothing of the class. Beside a mistake nothing is
+        asked about derivatives: those of a wrong formula are wrong in other ways than its own.
+        """
         subject = self._under(storage=value)
-        tallies = [Tally(check) for check in checks_of(subject.operator) if check.requirement in requirements]
+        asked = [check for check in checks_of(subject.operator) if check.requirement in requirements]
+        if beside is not None:
+            asked = [check for check in asked if not is_about_derivatives(check)]
         deck = profile_of("quick").cases(subject.operator, 0)
         for description in deck[:_CASES_SLOW] if subject.slow else deck:
             fit = fitted(description, subject.binding)
             if fit is None:
                 continue
             case = subject.library.case(fit)
-            for tally in tallies:
-                if tally.check.when(case):
-                    tally.run(subject, case, fit)
-                    if tally.violation is not None or tally.error:
+            for check in asked:
+                if check.when(case) and _is_violated(subject, check, case, fit):
+                    question = Question(case, fit, check)
+                    if beside is None or not beside.candidates[0].answer(question).words:
                         return False
         return True
 
@@ -183,13 +191,14 @@ def _stays(subject: Subject, result: Result) -> bool:
     description = result.violated_on
     assert description is not None
     case = subject.library.case(description)
-    for check in checks_of(subject.operator):
-        if check.requirement == result.requirement and check.when(case):
-            tally = Tally(check)
-            tally.run(subject, case, description)
-            if tally.violation is not None or tally.error:
-                return True
-    return False
+    checks = (one for one in checks_of(subject.operator) if one.requirement == result.requirement)
+    return any(one.when(case) and _is_violated(subject, one, case, description) for one in checks)
+
+
+def _is_violated(subject: Subject, check: Check, case: Case, description: Description) -> bool:
+    tally = Tally(check)
+    tally.run(subject, case, description)
+    return tally.violation is not None or bool(tally.error)
 
 
 def _most_telling_first(names: Sequence[str]) -> tuple[str, ...]:

@@ -149,7 +149,7 @@ class QuestionMaker:
             )
         if not check.when(case):
             return None
-        return Question(case, fit, check, derivative=_is_about_derivatives(check), preceded_by=self.preceded_by)
+        return Question(case, fit, check, derivative=is_about_derivatives(check), preceded_by=self.preceded_by)
 
     def _with_new_values(self, fit: Description) -> Case:
         """
@@ -283,6 +283,6 @@ class QuestionMaker:
                     yield question
 
 
-def _is_about_derivatives(check: Check) -> bool:
+def is_about_derivatives(check: Check) -> bool:
     """Whether a check is about derivatives. CM-P6 takes some, but is about what the call returns."""
     return (check.gradient and check.requirement != "CM-P6") or "-G" in check.requirement
