@@ -93,19 +93,24 @@ class FirstCalls:
         """The target's results in new shapes; empty if they do not show that it keeps something of the first call."""
         if self.subject.slow or not any(one.requirement == MEMORY for one in self.maker.violations):
             return []
-        answers, wrong, used = [], 0, 0
+        seen: list[tuple[_Calls, list[_Results], bool]] = []
         for calls in self._series():
             found = calls.results(self.subject)
             if any(isinstance(one, str) for one in found):
                 continue  # a call that the target declines tells nothing
-            if self._is_right(calls.first, found[0]):
-                answers.append((calls, found))
-                wrong += not self._is_right(calls.other, found[1])
-            else:
-                used += 1
-            if used > _MOST_USED:
+            seen.append((calls, found, self._is_right(calls.first, found[0])))
+            if len(seen) > _MOST_USED and not any(right for _, _, right in seen):
                 return []
-        return answers if wrong >= _MIN_WRONG else []
+
+        def wrong_alone(case: Case) -> bool:
+            """Whether settings are wrong in the first call of every shape: nothing is kept of another call then."""
+            first = [right for calls, _, right in seen if calls.first.settings == case.settings]
+            return bool(first) and not any(first)
+
+        answers = [(calls, found) for calls, found, right in seen if right and not wrong_alone(calls.other)]
+        used = sum(not right and not wrong_alone(calls.first) for calls, _, right in seen)
+        wrong = sum(not self._is_right(calls.other, found[1]) for calls, found in answers)
+        return answers if used <= _MOST_USED and wrong >= _MIN_WRONG else []
 
     def keeps_like(self, candidate: Candidate) -> bool:
         """Whether a candidate keeps what the target keeps: each of its results is the target's but for roundings."""

@@ -18,6 +18,7 @@ SAMPLE = (
     "batch-unbiased-variance",
     "all-axes-refused",  # the library has what refuses a vector
     "branch-twice",  # and what calls a part once in two roles
+    "batch-mode-ignored",  # and what keeps the mode of the first call
 )
 
 
