@@ -9,11 +9,10 @@ from typing import SupportsIndex
 
 import numpy as np
 
+from .formats import FORMATS
+
 #: pytest then shows the test's line that passed these arguments, not the line here that refuses them.
 __tracebackhide__ = True
-
-#: Every number of these formats is a float64 (bfloat16 is ml_dtypes's).
-FORMATS = ("float16", "bfloat16", "float32", "float64")
 
 
 def checked_floats(name: str, value, shape: tuple[int, ...] | None = None) -> np.ndarray:

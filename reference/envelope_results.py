@@ -26,7 +26,7 @@ class ParameterSums:
     #: The number of terms in a parameter's gradient, including those of other blocks.
     count: int
     #: Whether intermediate values are rounded to the data's 16 bits, and whether every group has all of gamma.
-    stores_between: bool
+    adds_h1_terms: bool
     along_rows: bool
     #: The exact sums of g xhat and of g.
     dgamma: Array
@@ -49,7 +49,7 @@ class ParameterSums:
         a, count, terms = self.arithmetic, self.count, self.terms
         error = self.error + a.u * (count + (2 if self.along_rows else 3)) * terms
         error = error + self.underflow
-        if self.stores_between:  # xhat and its product with g are stored
+        if self.adds_h1_terms:  # xhat and its product with g are stored
             error = error + 2 * a.u_data * terms + (2 * count + self.sizes) * a.eta_data
         if a.saves_statistics:
             error = error + a.u_data * (count + 2) * terms + count * a.eta_data
@@ -102,12 +102,12 @@ class RowEnvelope:
                 + a.eta * (rows.magnitude + 2)
                 + 2 * a.flush
             )
-        if self.stores_between:
+        if self.adds_h1_terms:
             error = error + a.u_data * (2 * scaled + np.abs(y)) + (2 + np.abs(self.gamma)) * a.eta_data
         return rounded(error, y, *a.of_y)
 
     @property
-    def stores_between(self) -> bool:
+    def adds_h1_terms(self) -> bool:
         """Whether intermediate values are rounded to the data's 16 bits (H1, H2; before the gain in rms_norm)."""
         accuracy = self.arithmetic.accuracy
         before_gain = accuracy.cast == "before-gain" and not self.rows.centred
@@ -164,7 +164,7 @@ class RowEnvelope:
             factors = np.abs(g) + np.abs(self.gamma)
             error = np.abs(dx) * (rows.rho + 4 * a.u * (1 + rows.rho))
             error = error + (3 + 2 * rows.r_high + factors) * a.eta + rows.r_high * factors * a.flush
-            if self.stores_between:
+            if self.adds_h1_terms:
                 error = error + 2 * a.u_data * (1 + rows.rho) * np.abs(dx) + 2 * (1 + rows.r_high) * a.eta_data
             return rounded(error, dx, a.u_data, a.eta_data)
         t, te, sizes = self.projection(g, h)
@@ -178,7 +178,7 @@ class RowEnvelope:
             error = error + a.eta * self._gain * (rows.magnitude + 1)
         if rows.centred and a.accuracy.variance == "shifted":  # the gradient of the shift is added to one element
             error = error + a.u * (rows.s + 4) * rows.r_high * sizes.sum(axis=1, keepdims=True)
-        if self.stores_between:
+        if self.adds_h1_terms:
             stored = np.abs(h) + rows.centred * mean(np.abs(h)) + np.abs(rows.xh) * mean(np.abs(h * rows.xh))
             error = error + a.u_data * rows.r_high * (sizes + stored)
             error = error + (3 + rows.r_high * (3 + np.abs(rows.xh))) * a.eta_data
@@ -204,7 +204,7 @@ class RowEnvelope:
         return ParameterSums(
             self.arithmetic,
             count,
-            stores_between=self.stores_between,
+            adds_h1_terms=self.adds_h1_terms,
             along_rows=layout.along_rows,
             dgamma=layout.total(g * rows.xh),
             dbeta=layout.total(g),

@@ -200,7 +200,9 @@ def _its_group_alone(runs: RelatedCalls) -> Iterator[Claim]:
     # No part that is normalised apart is larger than half a group. With few digits, a single value may stay by chance.
     many = before.case.layout.back(np.broadcast_to(2 * rows.sum(axis=1, keepdims=True) >= rows.shape[1], rows.shape))
     change = truly.placed(lambda values: np.where(stayed & many, 0.0, values))
-    surely = inside & (np.abs(truly.value.to_dd().hi) > truly.error)  # elsewhere the change may be too small to show
+    known = ~(np.isnan(before.got) | np.isnan(after.got))  # of a NaN nobody can say whether it moved
+    # Elsewhere the change may be too small to show.
+    surely = inside & known & (np.abs(truly.value.to_dd().hi) > truly.error)
     note = "one value of x moved: half of its group, or more, stays"
     yield Claim(after.case, Received.given(change.value), truly, "change of y", note, surely)
 

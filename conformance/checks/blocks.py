@@ -16,7 +16,7 @@ from .composed_values import reached
 from .exactly import added, averaged, exact, finite_bound, judge_exactly, shifted_exactly, summed
 from .part_calls import handed_value, recorded
 from .registry import check, recipes
-from .relations import close, equal_to, scaled_exactly
+from .relations import close, equal_to, scaled_exactly, sum_of
 
 
 @check("PR-L2")
@@ -53,9 +53,7 @@ def shifted_input(subject: Subject, case: Case) -> Iterator[Finding]:
     )  # fmt: skip
     y, want = subject.outputs(moved)["y"], added(subject.observe(case).outputs["y"], np.full((), 16.0))
     bound, again = subject.bound(case, "y"), subject.bound(moved, "y")
-    yield subject.judge(
-        moved, "y", y, want, lambda normative: bound(normative) + again(normative), "x plus 16: y moves by as much"
-    )
+    yield subject.judge(moved, "y", y, want, sum_of(bound, again), "x plus 16: y moves by as much")
 
 
 @check("PR-G5", every=recipes("zero"), gradient=True)
@@ -81,12 +79,13 @@ def normalised_output(subject: Subject, case: Case) -> Iterator[Finding]:
         return case.layout.rows(bound(normative)).mean(axis=1)
 
     yield judge_exactly(subject, case, "the mean of y", averaged(y), zero, narrow, "over a group")
-    hi, lo = (exact(case.layout.rows(word)) for word in subject.truth(case).outputs()["y"])
+    truth = subject.truth(case).outputs()["y"]
+    hi, lo = (exact(case.layout.rows(word)) for word in truth)
     square = averaged((hi + lo) * (hi + lo))
 
     def wide(normative: bool) -> np.ndarray:
         e = case.layout.rows(bound(normative))
-        return (e * (2 * np.abs(received.astype(np.float64)) + e)).mean(axis=1)
+        return (e * (2 * np.abs(case.layout.rows(truth.hi)) + e)).mean(axis=1)
 
     yield judge_exactly(subject, case, "the mean square of y", averaged(y * y), square, wide, "over a group")
 
@@ -104,7 +103,7 @@ def scaled_block(subject: Subject, case: Case) -> Iterator[Finding]:
         got = subject.outputs(moved)["y"]
         yield close(
             subject, moved, "y", got, y.astype(np.float64),
-            lambda normative, bound=bound, again=again: bound(normative) + again(normative),
+            sum_of(bound, again),
             f"x times {factor:g}, the sublayer homogeneous",
         )  # fmt: skip
 

@@ -9,7 +9,6 @@ from . import (  # noqa: F401
     part_calls,
     aspects,
     blocks,
-    composed_derivatives,
     composed_values,
     contract,
     derivatives,

@@ -15,7 +15,7 @@ from ..judging.truth import GRADIENTS
 from .exactly import added, exact, finite_bound, judge_exactly, moments, summed
 from .laws_exact import rescaled, scaling, stored_exactly
 from .registry import BOTH, check, in_training
-from .relations import close, equal, equal_to, same, scaled_exactly
+from .relations import close, equal, equal_to, same, scaled_exactly, sum_of
 
 
 @check("LN-G4", "BN-G5", "GN-G4", "IN-G4", when=in_training, gradient=True, of="gradients")
@@ -109,7 +109,7 @@ def linear(subject: Subject, case: Case) -> Iterator[Finding]:
         bounds = [subject.bound(case, name, g) for g in (a, b, both)]
         yield subject.judge(
             case.replace(g=both), name, found[2][name], added(found[0][name], found[1][name]),
-            lambda normative, bounds=bounds: np.sum([b(normative) for b in bounds], axis=0), "the cotangent a + b",
+            sum_of(*bounds), "the cotangent a + b",
         )  # fmt: skip
     yield from _multiples(subject, case, a, found[0], multiples, zero)
 

@@ -12,7 +12,7 @@ from ..judging.findings import Finding, as_exact
 from ..judging.subject import Subject
 from .exactly import added
 from .registry import When, check, recipes
-from .relations import close, equal_to
+from .relations import close, equal_to, sum_of
 
 
 def _logits(recipe: str, *kinds: str) -> When:
@@ -58,9 +58,7 @@ def swapped(subject: Subject, case: Case) -> Iterator[Finding]:
     bound, again = subject.bound(case, "y"), subject.bound(turned, "y")
     got = subject.outputs(turned)["y"]
     note = "x and H(x) exchanged, the logits negated"
-    yield close(
-        subject, turned, "y", got, y.astype(np.float64), lambda normative: bound(normative) + again(normative), note
-    )
+    yield close(subject, turned, "y", got, y.astype(np.float64), sum_of(bound, again), note)
 
 
 @check("HW-L5", every=recipes("identity"))

@@ -12,7 +12,7 @@ from ..judging.findings import Finding
 from ..judging.subject import Bound, Subject
 from .derived import affine_names
 from .registry import BOTH, check, in_training
-from .relations import Call, close, equal, scaled_exactly
+from .relations import Call, close, equal, scaled_exactly, sum_of
 
 #: x is scaled by 2^3 and eps by 2^6: enough to move a misplaced eps, and little enough to stay exact.
 SCALE = 8.0
@@ -56,12 +56,12 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
         "y",
         got,
         y.astype(np.float64),
-        lambda normative: a(normative) + b(normative),
+        sum_of(a, b),
         "x scaled, eps with it",
     )
 
 
-@check("LN-L2", "BN-L2", "RM-L2", "GN-L2", "IN-L2", when=in_training, raising="error", of="formula")
+@check("LN-L2", "BN-L2", "RM-L2", "GN-L2", "IN-L2", when=in_training, of="formula")
 def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """With 2^k x and 4^k eps, y keeps its bits."""
     moved = rescaled(case)
@@ -70,7 +70,7 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
         a, b = subject.bound(case, "y"), subject.bound(moved, "y")
         yield equal(
             subject, moved, "y", got, y, "x scaled, eps with it",
-            calls=((moved, got), (case, y)), bound=lambda normative: a(normative) + b(normative),
+            calls=((moved, got), (case, y)), bound=sum_of(a, b),
         )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def _of_the_sign_law(case: Case) -> bool:
 
 @check(
     "LN-L18", "BN-L14", "RM-L18", "GN-L18", "IN-L18",
-    every=_of_the_sign_law, when=in_training, raising="error", of="formula",
+    every=_of_the_sign_law, when=in_training, of="formula",
 )  # fmt: skip
 def sign_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """Without beta, -x gives -y, to the bit."""
@@ -101,7 +101,7 @@ def _negated(subject: Subject, case: Case) -> tuple[Call, Call, Bound]:
     negative = plain.replace(x=-plain.x)
     bound = subject.bound(plain, "y")
     y, got = subject.outputs(plain)["y"], subject.outputs(negative)["y"]
-    return (negative, got), (plain, y), lambda normative: 2 * bound(normative)
+    return (negative, got), (plain, y), sum_of(bound, bound)
 
 
 def without_beta(case: Case) -> Case:
@@ -160,10 +160,10 @@ def group_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     got = subject.outputs(moved)["y"]
     bound = subject.bound(moved, "y")
     want = case.layout.back(y).astype(np.float64)
-    yield close(subject, moved, "y", got, want, lambda normative: 2 * bound(normative), "groups permuted")
+    yield close(subject, moved, "y", got, want, sum_of(bound, bound), "groups permuted")
 
 
-@check("LN-L6", "RM-L6", "GN-L6", "IN-L6", raising="error")
+@check("LN-L6", "RM-L6", "GN-L6", "IN-L6")
 def group_permutation_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting groups permutes the bits of y."""
     moved, order = _permuted_groups(case)
@@ -172,5 +172,5 @@ def group_permutation_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     bound = subject.bound(moved, "y")
     yield equal(
         subject, moved, "y", got, want, "groups permuted",
-        calls=((moved, got), (case, y)), bound=lambda normative: 2 * bound(normative),
+        calls=((moved, got), (case, y)), bound=sum_of(bound, bound),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from .derived import affine_names, with_parameters
 from .exactly import added, averaged, exact, judge_exactly
 from .exactly import moments as exact_moments
 from .registry import BOTH, check, in_training
+from .relations import sum_of
 
 
 def plain(subject: Subject, case: Case) -> tuple[Case, np.ndarray]:
@@ -38,13 +39,14 @@ def moments(subject: Subject, case: Case) -> Iterator[Finding]:
     if not np.isfinite(near).all():
         near = np.where(np.isfinite(near), near, np.nan)
     bound, xh = subject.bound(bare, "y"), exact(near)
+    right = np.abs(bare.layout.rows(subject.truth(bare).outputs()["y"].hi))
 
     def first(normative: bool) -> np.ndarray:
         return bare.layout.rows(bound(normative)).mean(axis=1)
 
     def second(normative: bool) -> np.ndarray:
         e = bare.layout.rows(bound(normative))
-        return (2 * np.abs(near) * e + e * e).mean(axis=1)
+        return (e * (2 * right + e)).mean(axis=1)  # |got^2 - right^2| <= e (2 |right| + e)
 
     v = exact_moments(bare).variance.reshape(len(near))
     share = v / (v + Scaled.of(subject.truth(bare).settings["eps"]))
@@ -102,6 +104,6 @@ def affine_laws(subject: Subject, case: Case) -> Iterator[Finding]:
     ys = [subject.outputs(c)["y"] for c in cases]
     bounds = [subject.bound(c, "y") for c in cases]
     yield subject.judge(
-        cases[0], "y", ys[0], added(ys[1], ys[2]), lambda normative: np.sum([b(normative) for b in bounds], axis=0),
+        cases[0], "y", ys[0], added(ys[1], ys[2]), sum_of(*bounds),
         "y(a, beta) + y(b, 0)",
     )  # fmt: skip

@@ -16,7 +16,7 @@ from ..judging.subject import Subject
 from .composed_values import reached
 from .exactly import added, exact, finite_bound, judge_exactly, shifted_exactly, summed
 from .registry import check, recipes
-from .relations import close, equal, equal_to
+from .relations import close, equal, equal_to, sum_of
 
 
 def _logits(case: Case) -> np.ndarray:
@@ -53,7 +53,7 @@ def weights(subject: Subject, case: Case) -> Iterator[Finding]:
     total = exact(np.stack([y.reshape(-1) for y in found], axis=1))
     yield judge_exactly(
         subject, case, "the sum of the weights", summed(total).reshape(*case.x.shape), Scaled.of(np.ones(case.x.shape)),
-        lambda normative: np.sum([b(normative) for b in bounds], axis=0),
+        sum_of(*bounds),
     )  # fmt: skip
 
 
@@ -121,9 +121,7 @@ def _related(
 ) -> Finding:
     bound, again = subject.bound(first, name), subject.bound(second, name)
     note = f"every logit plus {shift:g}"
-    return close(
-        subject, second, name, got, want.astype(np.float64), lambda normative: bound(normative) + again(normative), note
-    )
+    return close(subject, second, name, got, want.astype(np.float64), sum_of(bound, again), note)
 
 
 @check("MH-L2", when=lambda case: recipes("leaf")(case) and len(_branches(case)) == 1)
@@ -156,9 +154,7 @@ def permuted(subject: Subject, case: Case) -> Iterator[Finding]:
     bound, again = subject.bound(case, "y"), subject.bound(turned, "y")
     got = subject.outputs(turned)["y"]
     note = "branches and logits moved one place on"
-    yield close(
-        subject, turned, "y", got, y.astype(np.float64), lambda normative: bound(normative) + again(normative), note
-    )
+    yield close(subject, turned, "y", got, y.astype(np.float64), sum_of(bound, again), note)
 
 
 def _one_closed(case: Case) -> bool:
@@ -185,7 +181,7 @@ def closed_branch(subject: Subject, case: Case) -> Iterator[Finding]:
         y,
         note,
         calls=((moved, got), (case, y)),
-        bound=lambda normative: bound(normative) + again(normative),
+        bound=sum_of(bound, again),
     )
 
 

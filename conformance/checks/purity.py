@@ -43,7 +43,7 @@ def _for_layouts(case: Case) -> bool:
     return "CM-V1" in case.requirements
 
 
-@check("CM-P1", every=_for_layouts, raising="error")
+@check("CM-P1", every=_for_layouts)
 def nothing_changed(subject: Subject, case: Case) -> Iterator[Finding]:
     """Neither the inputs nor the cotangent change, contiguous or not, with gamma and beta or without."""
     cases, lacking = [(case, "contiguous")], None
@@ -110,6 +110,8 @@ def _unchanged(subject: Subject, case: Case, layout: str) -> Iterator[Finding]:
 REPEATED = "a repeated call"
 #: The note of a violation that the first call on a single thread showed.
 _ON_ONE_THREAD = "a call on one thread"
+#: How the notes of violations begin that only repetitions show.
+SHOWN_BY_REPEATING = (REPEATED, _ON_ONE_THREAD)
 
 #: Repetitions of a call between two calls of another case of the same shapes, which change what a target keeps.
 _CALLS_IN_A_ROUND = 32
@@ -320,7 +322,7 @@ def _memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
             yield subject.judge_gradient(later, name, got, note=note)
 
 
-@check("CM-P3", raising="error")
+@check("CM-P3")
 def repeats_equal(subject: Subject, case: Case) -> Iterator[Finding]:
     """Repeated calls agree to the last bit."""
     difference = _repetitions(subject, case).difference
@@ -343,7 +345,7 @@ def different_values(case: Case) -> Case:
     return case.replace(g=np.roll(case.g, 1), **moved)
 
 
-@check("CM-P4", when=in_training, raising="error")
+@check("CM-P4", when=in_training)
 def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
     """A result stays the same after later calls, a gradient after later gradients."""
     later_case = different_values(case)
@@ -394,7 +396,6 @@ def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Findi
 @check("CM-P5", when=in_training, raising="violates", gradient=True)
 def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gradient taken after other calls, or after another gradient of its own call, is still that of its own call."""
-    subject.require_gradients()
     at_once = subject.observe(case).gradients
     evaluation = subject.start(case)
     evaluation.outputs()

@@ -12,6 +12,11 @@ from ..judging.findings import Finding, as_exact
 from ..judging.subject import Bound, Subject
 
 
+def sum_of(*bounds: Bound) -> Bound:
+    """The sum of the envelopes of several calls."""
+    return lambda normative: np.asarray(sum(bound(normative) for bound in bounds))
+
+
 def close(
     subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, bound: Bound, note: str
 ) -> Finding:
@@ -23,12 +28,19 @@ def close(
 
 
 def same(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:
-    """[~]: an output or gradient equals that of another call with the same values."""
+    """
+    [~]: an output or gradient equals that of another call with the same values.
+
+    A value that the other call alone lost to NaN or infinity is as wrong as one that this call lost.
+    """
     if got.dtype == want.dtype and np.array_equal(got, want, equal_nan=True):  # no envelope is needed to see that
         judged = bool(np.isfinite(want.astype(np.float64)).any())  # NaNs that agree say nothing
         return Finding(case, violated=False, judged=judged, ratio=0.0 if judged else None, output=name, note=note)
     bound = subject.bound(case, name)
-    return close(subject, case, name, got, want.astype(np.float64), lambda normative: 2 * bound(normative), note)
+    if got.shape == want.shape and got.dtype == want.dtype:
+        lost = np.isfinite(got.astype(np.float64)) & ~np.isfinite(want.astype(np.float64))
+        got, want = np.where(lost, want, got), np.where(lost, got, want)
+    return close(subject, case, name, got, want.astype(np.float64), sum_of(bound, bound), note)
 
 
 def same_gradients(

@@ -12,7 +12,7 @@ from ..cases.stream import Stream
 from ..judging.findings import Finding, as_exact
 from ..judging.subject import Subject
 from .registry import check, recipes
-from .relations import equal, equal_to, scaled_exactly
+from .relations import equal, equal_to, scaled_exactly, sum_of
 
 
 @check("RS-L1", "PR-L1", every=recipes("zero"))
@@ -73,7 +73,7 @@ def odd_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     got, bound, again = subject.outputs(negative)["y"], subject.bound(case, "y"), subject.bound(negative, "y")
     yield equal(
         subject, negative, "y", got, -y, "x negated, F odd",
-        calls=((negative, got), (case, y)), bound=lambda normative: bound(normative) + again(normative),
+        calls=((negative, got), (case, y)), bound=sum_of(bound, again),
     )  # fmt: skip
 
 

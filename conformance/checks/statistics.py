@@ -6,14 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...reference.double_double import DD
+from ...reference.layer_norm import layer_norm_exact
 from ...spec.errors import TargetRaised, Unsupported
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .exactly import added
+from .laws_moments import plain
 from .purity import changed, different_values
 from .registry import INFERENCE, check, in_inference, in_training, laws_in_inference, ordinary
-from .relations import close, equal
+from .relations import close, equal, sum_of
 from .sizes import all_zero, emptied
 from .values import y_of
 
@@ -91,7 +94,7 @@ def training_ignores_running(subject: Subject, case: Case) -> Iterator[Finding]:
         "y",
         got,
         y.astype(np.float64),
-        lambda normative: 2 * bound(normative),
+        sum_of(bound, bound),
         "other running statistics",
     )
 
@@ -118,9 +121,7 @@ def samples_independent(subject: Subject, case: Case) -> Iterator[Finding]:
     """In inference a sample alone gives the same y as in a batch."""
     for alone, got, want, note in _samples_alone(subject, case):
         bound = subject.bound(alone, "y")
-        yield close(
-            subject, alone, "y", got, want.astype(np.float64), lambda normative, b=bound: 2 * b(normative), note
-        )
+        yield close(subject, alone, "y", got, want.astype(np.float64), sum_of(bound, bound), note)
 
 
 @check("BN-I6", every=laws_in_inference, modes=INFERENCE)
@@ -131,7 +132,7 @@ def samples_independent_bits(subject: Subject, case: Case) -> Iterator[Finding]:
         bound = subject.bound(alone, "y")
         yield equal(
             subject, alone, "y", got, want, note,
-            calls=((alone, got), (case, y)), bound=lambda normative, b=bound: 2 * b(normative),
+            calls=((alone, got), (case, y)), bound=sum_of(bound, bound),
         )  # fmt: skip
 
 
@@ -159,7 +160,7 @@ def affine_in_x(subject: Subject, case: Case) -> Iterator[Finding]:
     bounds = [subject.bound(c, "y") for c in cases]
     yield subject.judge(
         cases[2], "y", ys[2], added(ys[0], ys[1], -ys[3]),
-        lambda normative: np.sum([b(normative) for b in bounds], axis=0), "y(a) + y(b) - y(0)",
+        sum_of(*bounds), "y(a) + y(b) - y(0)",
     )  # fmt: skip
 
 
@@ -247,20 +248,10 @@ def no_samples_no_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("BN-L12", when=in_training, raising="violates", of="formula")
 def dual_of_layer_norm(subject: Subject, case: Case) -> Iterator[Finding]:
     """In training y is layer_norm of the transposed array, channel by channel."""
-    from ...reference.layer_norm import layer_norm_exact
-
     if case.layout.size == 0:
         return
-    plain = case.replace(gamma=None, beta=None)
-    try:
-        y = subject.outputs(plain)["y"]
-    except Unsupported:  # the target needs gamma and beta: ones and zeros give the same
-        gamma, beta = case.inputs["gamma"], case.inputs["beta"]
-        if gamma is None or beta is None:
-            raise
-        plain = case.replace(gamma=np.ones_like(gamma), beta=np.zeros_like(beta))
-        y = subject.outputs(plain)["y"]
-    truth = subject.truth(plain)
-    exact = layer_norm_exact(plain.layout.rows(plain.x), None, None, eps=truth.settings["eps"], axes=(-1,))
-    back = type(exact)(plain.layout.back(exact.hi), plain.layout.back(exact.lo))
-    yield subject.judge(plain, "y", y, back, subject.bound(plain, "y"), "layer_norm of the transposed array")
+    bare, y = plain(subject, case)
+    eps = subject.truth(bare).settings["eps"]
+    exact = layer_norm_exact(bare.layout.rows(bare.x), None, None, eps=eps, axes=(-1,))
+    back = DD(bare.layout.back(exact.hi), bare.layout.back(exact.lo))
+    yield subject.judge(bare, "y", y, back, subject.bound(bare, "y"), "layer_norm of the transposed array")

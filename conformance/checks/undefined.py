@@ -42,7 +42,7 @@ def undefined_group(subject: Subject, case: Case) -> Iterator[Finding]:
     if case.settings.get("training", True):
         rows = case.layout.rows(case.x).copy()
         # The mean and the variance of ones are exact. In rms_norm, which subtracts no mean, only zeros will do.
-        rows[group] = case.record.centred
+        rows[group] = 1.0 if case.record.centred else 0.0
         changes["x"] = case.layout.back(rows)
     else:
         changes["running_var"] = with_value(case.inputs["running_var"], group, 0.0)

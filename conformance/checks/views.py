@@ -200,7 +200,6 @@ def _parameters(
 @check("CM-V2", raising="violates", gradient=True)
 def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """The layout of the cotangent makes no difference to any gradient, nor does one that x shares with it."""
-    subject.require_gradients()
     constant = case.derived("constant cotangents", _constant_cotangents)
     cases = {layout: constant if layout == "zero_stride" else (case,) for layout in _views(subject)}
     _ = subject.observe(case).gradients

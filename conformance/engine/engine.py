@@ -137,7 +137,7 @@ class Run:
         for target in plan.targets:
             dtype = next((one for one in plan.dtypes or target.dtypes if one in target.dtypes), None)
             if dtype is not None and target.bindings and target.name not in self.paces:
-                _ = self.subject(target, target.bindings[0], dtype)
+                _ = self.subject(target, target.bindings[0], dtype)  # it measures the pace
 
     def requirements(self, target: Target, binding: Binding, dtype: str) -> tuple[str, ...]:
         """The requirements that apply to a binding in a dtype, in both modes."""
@@ -204,9 +204,7 @@ class Run:
             forward_only=self.plan.has_no_gradients(target.name),
             store=self.plan.store,
         )
-        if target.name not in self.paces:
-            self.paces[target.name] = pace(subject, self.plan.slow)
-        slow = bool(self.paces[target.name])
+        slow = bool(self._pace_of(subject))
         checked = self.plan.dtypes or target.dtypes
         thoroughly = dtype == ("float32" if "float32" in checked else checked[0]) and binding in first_bindings(target)
         repeated = self.plan.profile.repeated
@@ -216,6 +214,13 @@ class Run:
             repeats=repeated(slow=slow),
             large_repeats=repeated(slow=slow, large=not thoroughly),
         )
+
+    def _pace_of(self, subject: Subject) -> str:
+        """Why fewer cases run on the subject's target; empty if all do. Measured once for a target."""
+        name = subject.target.name
+        if name not in self.paces:
+            self.paces[name] = pace(subject, self.plan.slow)
+        return self.paces[name]
 
     def _without_required_known(self, binding: Binding) -> Binding:
         """The binding without known violations of requirements that this run requires: these are not excused."""
@@ -307,17 +312,17 @@ class Run:
         if minimum is not None and slow and not own:
             pulled = set(select_cases(fitting, [check for check in checks if check.gradient], library, minimum))
             pulled |= {description for description in fitting if "CM-S1" in description.requirements}
-        untaken, put = Counter[str](), 0
+        declined, cases_run = Counter[str](), 0
         for place, description in enumerate(fitting, 1):
             if most is None and place % _CASES_IN_A_REQUEST == 1:
                 following = map(library.case, fitting[place - 1 : place - 1 + _CASES_IN_A_REQUEST])
                 subject.prefetch_cases(
                     (case, _needs_gradients(tallies, case)) for case in following if _still_runs_on(tallies, case)
                 )
-            declined = self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
-            if declined is not None and not description.mixed:
-                put += 1
-                untaken.update([declined] if declined else [])
+            reason = self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
+            if reason is not None and not description.mixed:
+                cases_run += 1
+                declined.update([reason] if reason else [])
             self._share = place / len(fitting)
             self._tell(subject)
             if self._cannot_judge_anything(tallies) or all(tally.violation is not None for tally in tallies):
@@ -325,7 +330,7 @@ class Run:
         else:
             self._try_extra_cases(subject, tallies, [*fitting, *whole], library)
         place = (subject.target.name, subject.binding.name, subject.operator, subject.dtype)
-        self._taken.append(CaseCount(*place, put, dict(untaken), mode.name, mode.reason))
+        self._taken.append(CaseCount(*place, cases_run, dict(declined), mode.name, mode.reason))
         for tally in tallies:
             results.append(self._result(subject, tally, whole, library))
 
@@ -367,7 +372,8 @@ class Run:
             plain_call(subject, case, gradients=gradients)
         for tally in asking:
             tally.run(subject, case, description)
-            self._note_loss(subject, lost=tally.lost)
+            if tally.lost:
+                self._lost[subject.target.name] = None
             if tally.violation is not None:
                 self._violations += tally.verdict is Verdict.FAIL
                 self._tell(subject)
@@ -387,18 +393,7 @@ class Run:
             for description in islice(asking, _EXTRA_CASES_SLOW if subject.slow else _EXTRA_CASES):
                 if not _judged_nothing(tally):
                     break
-                declined = subject.declines(library.case(description))
-                if declined:
-                    own = subject.cannot_vary(library.case(description)) is not None
-                    tally.note_declined(description, declined, own=own)
-                    continue
-                tally.run(subject, library.case(description), description)
-                self._note_loss(subject, lost=tally.lost)
-                self._violations += tally.verdict is Verdict.FAIL
-
-    def _note_loss(self, subject: Subject, *, lost: bool) -> None:
-        if lost:
-            self._lost[subject.target.name] = None
+                self._run_case(subject, [tally], description, library, None, gradients=True)
 
     @staticmethod
     def _cannot_judge_anything(tallies: list[Tally]) -> bool:

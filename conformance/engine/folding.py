@@ -10,6 +10,10 @@ import numpy as np
 from ...spec import requirements
 from ..judging.verdicts import Counterexample, Result, Verdict
 
+#: First letters of an operator's own ids, the most telling first: formula, statistics, inference, edges, gradients,
+#: range, laws.
+_TELLING = "FSIEGRL"
+
 
 def priority(identifier: str) -> int:
     """
@@ -22,7 +26,7 @@ def priority(identifier: str) -> int:
     page, _, rest = identifier.partition("-")
     if page == "CM":
         return 0 if rest[:1] == "T" or rest in ("C1", "C2", "C3") else 9
-    return "_FSIEGRL".find(rest[:1]) % 9
+    return 1 + (_TELLING.index(rest[0]) if rest[0] in _TELLING else len(_TELLING))
 
 
 def folded(results: Sequence[Result]) -> list[Result]:

@@ -7,7 +7,7 @@ import time
 from ...adapters.frameworks import KNOWN
 from ...spec.errors import CALL_FAILED
 from ..cases.description import Description
-from ..judging.library import Library, fitted
+from ..judging.library import fitted
 from ..judging.subject import Subject
 
 #: A function is slow if a call takes this many seconds or more: a hundred times a plain NumPy or PyTorch function.
@@ -41,7 +41,7 @@ def _quickest(subject: Subject) -> float:
         fit = fitted(plain, subject.binding)
         if fit is None:
             return 0.0
-        case = Library(subject.dtype).case(fit)
+        case = subject.library.case(fit)
         subject.target.begin()
         started = time.perf_counter()
         try:

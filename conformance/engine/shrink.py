@@ -10,7 +10,7 @@ import attrs
 from ..cases.description import Description
 from ..cases.plain import oddness, plainer, plainest
 from ..cases.shapes import elements
-from ..checks.purity import REPEATED
+from ..checks.purity import SHOWN_BY_REPEATING
 from ..checks.registry import Check
 from ..judging.findings import Finding
 from ..judging.library import Library, fitted
@@ -66,7 +66,7 @@ class Shrinker:
         """Return the violation of the tally's requirement on the most telling of the tried cases."""
         assert tally.violation is not None and tally.description is not None
         each, all_of_them = SLOW_TRIES if subject.slow else TRIES
-        if not tally.violation.note.startswith(REPEATED):  # repetitions cost most and did not show this violation
+        if not tally.violation.note.startswith(SHOWN_BY_REPEATING):  # they cost most, and did not show it
             subject = attrs.evolve(subject, repeats=0, large_repeats=0)
         search = _Search(tally.check, subject, library, min(each, max(all_of_them - self._tried, 1)))
         first_shown = ShownViolation(tally.violation, tally.description)

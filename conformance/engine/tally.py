@@ -9,7 +9,16 @@ from collections.abc import Sequence
 import attrs
 
 from ...spec import Level, requirement
-from ...spec.errors import CALL_FAILED, BadOutput, CannotVary, TakesNoPart, TargetLost, TargetRaised, Unsupported
+from ...spec.errors import (
+    CALL_FAILED,
+    BadOutput,
+    CannotVary,
+    NormspecError,
+    TakesNoPart,
+    TargetLost,
+    TargetRaised,
+    Unsupported,
+)
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.registry import Check
@@ -175,10 +184,12 @@ def findings(
         elif check.raising == "unsupported":
             if tally is not None:
                 tally.unsupported, tally.refused = tally.unsupported or note, True
-        elif check.raising == "violates" and is_about(check, subject, case, failure):
+        elif check.raising == "violates" and failure_is_about(check, subject, case, failure):
             add(Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure)))
         elif tally is not None:
             tally.error = tally.error or (f"the call {note}" if raised else note)
+    except NormspecError:  # the user's own mistake, such as a NAME_accepts that returns False
+        raise
     except Exception as error:  # a defect of normspec: exceptions of a target are caught above
         if tally is None:
             raise
@@ -191,7 +202,7 @@ def of_gradients(failure: TargetRaised | BadOutput) -> bool:
     return failure.stage == "vjp" if isinstance(failure, TargetRaised) else failure.kind == "gradient"
 
 
-def is_about(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
+def failure_is_about(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
     """
     Whether the failure is about what this check tests.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import attrs
@@ -41,7 +41,7 @@ class ComposedTruth(CaseUnderConventions):
 
     def gradients(self, g: np.ndarray | None = None) -> dict[str, DD]:
         """The exact gradients for a cotangent, by default that of the case."""
-        return {name: value.exact for name, value in self._pulled(self._some_arithmetic, g).items()}
+        return _exact(self._pulled(self._some_arithmetic, g))
 
     def bound(
         self, name: str, arithmetic: Arithmetic, g: np.ndarray | None = None, *, range_rule: bool = True
@@ -55,38 +55,50 @@ class ComposedTruth(CaseUnderConventions):
         """The inputs of each part, by role; see Composed.handed."""
         return self._evaluation(arithmetic).handed()
 
+    def jvp(self, tangents: Directions) -> DD:
+        """The exact tangent of y; an input whose tangent is None stays fixed."""
+        return self._tangent(self._some_arithmetic, tangents).exact
+
+    def jvp_bound(self, arithmetic: Arithmetic, tangents: Directions) -> np.ndarray:
+        """The envelope of that tangent."""
+        return self._tangent(arithmetic, tangents).error
+
+    def vjp_vjp(self, g: np.ndarray, second: Directions) -> dict[str, DD]:
+        """The exact gradients of the gradients, by input name, and "g" for g; see Composed.vjp_vjp."""
+        return _exact(self._second_order(self._some_arithmetic, g, second))
+
+    def vjp_vjp_bounds(self, arithmetic: Arithmetic, g: np.ndarray, second: Directions) -> dict[str, np.ndarray]:
+        """The envelopes of these gradients."""
+        return _errors(self._second_order(arithmetic, g, second))
+
+    def nested(self, kind: str, tangents: Directions, other: Directions | np.ndarray) -> dict[str, DD]:
+        """The exact derivative of a derivative; ``kind`` is from adapters.binding.NESTED."""
+        return _exact(self._nested(kind, self._some_arithmetic, tangents, other))
+
+    def nested_bounds(
+        self, kind: str, arithmetic: Arithmetic, tangents: Directions, other: Directions | np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """The envelopes of these derivatives."""
+        return _errors(self._nested(kind, arithmetic, tangents, other))
+
     @cached_on_disk
-    def tangent(self, arithmetic: Arithmetic, tangents: Directions) -> Value:
-        """The tangent of y; an input whose tangent is None stays fixed."""
+    def _tangent(self, arithmetic: Arithmetic, tangents: Directions) -> Value:
         return self._evaluation(arithmetic).jvp(tangents)
 
     @cached_on_disk
-    def second_order(self, arithmetic: Arithmetic, g: np.ndarray, second: Directions) -> dict[str, Value]:
-        """The gradients of the gradients, by input name, and "g" for g; see Composed.vjp_vjp."""
+    def _second_order(self, arithmetic: Arithmetic, g: np.ndarray, second: Directions) -> dict[str, Value]:
         return self._evaluation(arithmetic).vjp_vjp(g, second)
 
     @cached_on_disk
-    def nested(
+    def _nested(
         self, kind: str, arithmetic: Arithmetic, tangents: Directions, other: Directions | np.ndarray
     ) -> dict[str, Value]:
-        """The derivative of a derivative; ``kind`` is from adapters.binding.NESTED. That of "jvp_jvp" is named "y"."""
+        """By input name, and "g" for g. That of "jvp_jvp" is named "y"."""
         evaluation: Any = self._evaluation(arithmetic)
         if kind == "jvp_vjp":
             return evaluation.jvp_vjp(other, tangents)
         found = getattr(evaluation, kind)(tangents, other)
         return {"y": found} if kind == "jvp_jvp" else found
-
-    def jvp(self, tangents: Directions) -> DD:
-        """The exact tangent of y."""
-        return self.tangent(self._some_arithmetic, tangents).exact
-
-    def vjp_vjp(self, g: np.ndarray, second: Directions) -> dict[str, DD]:
-        """The exact gradients of the gradients."""
-        return {name: value.exact for name, value in self.second_order(self._some_arithmetic, g, second).items()}
-
-    def nested_exact(self, kind: str, tangents: Directions, other: Directions | np.ndarray) -> dict[str, DD]:
-        """The exact derivative of a derivative."""
-        return {name: value.exact for name, value in self.nested(kind, self._some_arithmetic, tangents, other).items()}
 
     @cached_on_disk
     def _y(self, arithmetic: Arithmetic) -> Value:
@@ -118,3 +130,11 @@ class ComposedTruth(CaseUnderConventions):
             name: attrs.evolve(value, error=np.where(masks.get(name, False), np.inf, value.error))
             for name, value in gradients.items()
         }
+
+
+def _exact(values: Mapping[str, Value]) -> dict[str, DD]:
+    return {name: value.exact for name, value in values.items()}
+
+
+def _errors(values: Mapping[str, Value]) -> dict[str, np.ndarray]:
+    return {name: value.error for name, value in values.items()}

@@ -10,11 +10,12 @@ import numpy as np
 
 from ...reference.accuracy import AccuracyClass, Arithmetic
 from ...reference.batch_norm import batch_norm_exact
-from ...reference.double_double import DD, add, div, mul
+from ...reference.double_double import DD
 from ...reference.envelope import OperatorEnvelope, envelope_of
 from ...reference.float64 import Float64Values
 from ...reference.formats import format_of
 from ...reference.normalisation import Normalisation, normalisation
+from ...reference.scaled import Scaled
 from ..cases.case import Case
 from ..kept.methods import CachedMethods, cached_in_memory, cached_on_disk
 
@@ -133,27 +134,15 @@ class Truth(CaseUnderConventions):
 
     def _with_bessel(self, biased: DD) -> DD:
         """The running variance that averages n/(n-1) v instead of v; a single value has v = 0."""
-        x, settings = self.case.x, self.settings
-        axis = settings["channel_axis"] % x.ndim
-        n = x.size // x.shape[axis] if x.shape[axis] else 0
+        found = self._exact
+        n = found.layout.size
         if n < 2:
             return biased
-        ones = np.ones_like(biased.hi)
-        zero = np.zeros_like(ones)
-        momentum = DD(ones * settings["momentum"], zero)
-        _, _, plain = batch_norm_exact(
-            self.case.x,
-            None,
-            None,
-            np.zeros_like(ones),
-            np.zeros_like(ones),
-            **{**settings, "momentum": 1.0},
-        )
-        old = DD(np.asarray(self.case.inputs["running_var"]).astype(np.float64), zero)
-        factor = div(DD(ones * n, zero), DD(ones * (n - 1), zero))
-        keep = add(DD(ones, zero), DD(-momentum.hi, zero))
-        with np.errstate(all="ignore"):
-            return add(mul(keep, old), mul(momentum, mul(factor, plain)))
+        old, momentum = found.statistic("running_var", self.case.inputs["running_var"]), self.settings["momentum"]
+        factor = Scaled.of(float(n)) / Scaled.of(float(n - 1))
+        kept = Scaled.of(1.0) - Scaled.of(momentum)
+        new = kept * old + Scaled.of(momentum) * (factor * found.rows.variance)
+        return found.layout.to_parameter_shape(new).to_dd()
 
     @cached_on_disk
     def gradients(self, g: np.ndarray | None = None) -> dict[str, DD | None]:
@@ -198,6 +187,23 @@ class Truth(CaseUnderConventions):
     def vjp_vjp_bounds(self, arithmetic: Arithmetic, g: np.ndarray, second: Directions) -> dict[str, np.ndarray]:
         """The envelopes of these second-order gradients."""
         return self.envelope(arithmetic).vjp_vjp(g, *directions_in_order(second))
+
+    def nested(self, kind: str, tangents: Directions, other: Any) -> dict[str, DD | None]:
+        """
+        The exact derivative of a derivative; ``kind`` is from adapters.binding.NESTED. That of "jvp_jvp" is named "y".
+
+        Either mode over the other gives the second derivative of <y, g> in the direction of the tangents, as the vjp of
+        the vjp does.
+        """
+        return {"y": self.jvp_jvp(tangents, other)} if kind == "jvp_jvp" else self.vjp_vjp(other, tangents)
+
+    def nested_bounds(
+        self, kind: str, arithmetic: Arithmetic, tangents: Directions, other: Any
+    ) -> dict[str, np.ndarray]:
+        """The envelopes of these derivatives."""
+        if kind == "jvp_jvp":
+            return {"y": self.jvp_jvp_bound(arithmetic, tangents, other)}
+        return self.vjp_vjp_bounds(arithmetic, other, tangents)
 
     @cached_in_memory
     def envelope(self, arithmetic: Arithmetic) -> OperatorEnvelope:

@@ -82,7 +82,7 @@ class Request:
 
         All workers start at once, because importing a framework takes seconds. The steps of ``meanwhile`` run in that
         time. With ``derivatives``, workers also import what derivatives need. Each target keeps only the bindings that
-        are asked for.
+        are asked for. Of two callables of the same name, the second is called `NAME 2`.
         Raises the NormspecError of the first target that cannot be opened, UnknownBinding, NothingAsked, or
         UnknownConvention.
         """
@@ -94,7 +94,7 @@ class Request:
             ]
             for target in opened:
                 self._check(target)
-            opened = self._with_bindings_asked_for(opened)
+            opened = _with_own_names(self._with_bindings_asked_for(opened))
             for target in opened:
                 ensure_conventions_apply(target, self.per_target)
         except BaseException:
@@ -228,6 +228,16 @@ class Request:
         if wanted is not None and alone and not set(wanted) & set(target.dtypes):
             raise UnknownDtype(f"{target.name} has no {', '.join(wanted)}; choose from {', '.join(target.dtypes)}")
         target.check_device(self.device)
+
+
+def _with_own_names(targets: Iterable[Target]) -> list[Target]:
+    """The targets, each with a name of its own: what is known of a target is kept by its name."""
+    found: dict[str, Target] = {}
+    for target in targets:
+        names = (target.name, *map(f"{target.name} {{}}".format, range(2, len(found) + 3)))
+        name = next(name for name in names if name not in found)
+        found[name] = target if name == target.name else replace(target, name=name)
+    return list(found.values())
 
 
 def _nothing(what: str, word: str, about: Sequence[str], targets: Sequence[Target]) -> str:

@@ -63,7 +63,7 @@ class Cluster:
         files = {file: _content(file) for file in self._told.files()}
         told = {name: self._alone(name).to_json() for name in self._names}
         client = self._connected()
-        self._crew = WorkerPool(client, f"normspec-{uuid.uuid4().hex}", told, files, self._joined)
+        self._pool = WorkerPool(client, f"normspec-{uuid.uuid4().hex}", told, files, self._joined)
         try:
             self._assemble()
         except BaseException:
@@ -92,7 +92,7 @@ class Cluster:
 
     def _assemble(self) -> None:
         """Open the targets on all workers. Raises NoCluster if no worker has a target."""
-        threads = self._crew.threads()
+        threads = self._pool.threads()
         if not threads:
             raise NoCluster(f"the cluster at {self._address} has no workers: start some")
         members = self._fit(threads)
@@ -107,9 +107,9 @@ class Cluster:
                 )
             chosen = self._described[name] = most(list(found.values()))
             self._take_in(name, found)
-            self._crew.members = {one.address: one for one in members if one.targets}
+            self._pool.members = {one.address: one for one in members if one.targets}
             first = next(one for one, described in found.items() if described is chosen)
-            (answer,) = self._crew.all_answer([(first, Question(name, question_of("measure")))])
+            (answer,) = self._pool.all_answer([(first, Question(name, question_of("measure")))])
             self._paces.update(pickle.loads(answer) if isinstance(answer, bytes) else {})
         self.notes += lacking.values()
 
@@ -117,7 +117,7 @@ class Cluster:
         """The workers with the same versions as this machine; the others are noted."""
         self._known.update(threads)
         try:
-            states = self._crew.client.run(state, workers=list(threads), on_error="return")
+            states = self._pool.client.run(state, workers=list(threads), on_error="return")
         except Exception:  # the scheduler is gone, which shows in many ways: note each worker as left out
             states = {}
         own, members = state()["versions"], []
@@ -141,7 +141,7 @@ class Cluster:
     def _has(self, address: str) -> str:
         """Describes a worker without normspec, or with another one."""
         try:
-            found = self._crew.client.get_versions(packages=["normspec"])["workers"][address]["packages"]
+            found = self._pool.client.get_versions(packages=["normspec"])["workers"][address]["packages"]
             python = ".".join(found["python"].split(".")[:3])
             return f"has no such normspec as this: {found['normspec'] or 'none'}, under Python {python}"
         except Exception:  # the worker is gone, or an older Dask has another form
@@ -150,7 +150,7 @@ class Cluster:
     def _name(self, address: str) -> str:
         """The name of a worker, from the scheduler: used if the worker's normspec did not return it."""
         try:
-            return str(self._crew.client.scheduler_info()["workers"][address]["name"])
+            return str(self._pool.client.scheduler_info()["workers"][address]["name"])
         except Exception:  # as above: its address will do
             return ""
 
@@ -159,14 +159,14 @@ class Cluster:
     ) -> dict[ClusterWorker, TargetDescription]:
         """The descriptions by the workers that have a target; ``lacking`` receives why the others do not."""
         found: dict[ClusterWorker, TargetDescription] = {}
-        answers = self._crew.all_answer([(member, Question(name, question_of("describe"))) for member in members])
+        answers = self._pool.all_answer([(member, Question(name, question_of("describe"))) for member in members])
         for member, answer in zip(members, answers, strict=True):
             told = pickle.loads(answer) if isinstance(answer, bytes) else answer
             if isinstance(told, TargetDescription):
                 found[member] = told
             else:
                 words = told.reason if isinstance(told, Lost) else str(told)
-                alone = "No module named" in words and name.rpartition(":")[0] in self._crew.files
+                alone = "No module named" in words and name.rpartition(":")[0] in self._pool.files
                 hint = "; of a file, nothing that lies beside it is sent to a cluster" if alone else ""
                 lacking[f"{member} {name}"] = f"worker {member} does not judge {name}: {words}{hint}"
         return found
@@ -199,17 +199,18 @@ class Cluster:
                 self.notes.append(f"workers that came later judge nothing: {one_line(error)}")
 
     def _take_in_all(self, addresses: Sequence[str]) -> None:
-        threads = self._crew.threads()
+        threads = self._pool.threads()
+        self._known.difference_update(set(addresses) - threads.keys())  # asked again when the workers are next listed
         members, lacking = self._fit({one: threads[one] for one in addresses if one in threads}), dict[str, str]()
         for name in self._names:
             self._take_in(name, self._opened(name, members, lacking))
         self.notes += lacking.values()
-        self._crew.members.update({one.address: one for one in members if one.targets})
+        self._pool.members.update({one.address: one for one in members if one.targets})
 
     def __exit__(self, *_: object) -> None:
         self._over = True
-        self._crew.tell(forget)
-        self._crew.client.close(timeout=_CONNECTING)
+        self._pool.tell(forget)
+        self._pool.client.close(timeout=_CONNECTING)
 
     # -- judging -----------------------------------------------------------------------------------------------
 
@@ -225,7 +226,7 @@ class Cluster:
                 (name,) = unit.targets
                 yield Question(name, question_to_judge(unit, self._paces), unit)
 
-        for question, answer in self._crew.answers(questions()):
+        for question, answer in self._pool.answers(questions()):
             report = self._report(question.about, answer)
             if listener is not None:
                 listener(question.about, whole(question.about, report))
@@ -251,7 +252,7 @@ class Cluster:
         """The reports so far: workers are told to answer at once, and queued units are cancelled."""
         return [
             (question.about, self._report(question.about, answer))
-            for question, answer in self._crew.interrupted(_ANSWERING)
+            for question, answer in self._pool.interrupted(_ANSWERING)
             if isinstance(question.about, Unit)
         ]
 
@@ -282,10 +283,13 @@ class Cluster:
             told = base64.b64encode(pickle.dumps(part)).decode()
             questions.append(Question(name, question_of("explain", report=told, paces=self._paces)))
         found: dict[str, Report] = {}
-        for question, answer in self._crew.answers(questions):
+        for question, answer in self._pool.answers(questions):
             part = None if isinstance(answer, Lost) else pickle.loads(answer)
             if isinstance(part, Report):
                 found[question.target] = part
+            else:
+                why = answer.reason if isinstance(answer, Lost) else one_line(part)
+                self.notes.append(f"the violations of {question.target} are not explained: {why}")
         explained = {(*_place(one), one.dtype, one.requirement): one for part in found.values() for one in part.results}
         declared = {_place_of(one): one["passes_under"] for part in found.values() for one in part.subjects}
         return attrs.evolve(

@@ -47,16 +47,16 @@ class JudgingProcess:
             [_PYTHON, "-c", _CODE, *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            bufsize=0,
             start_new_session=True,  # so that only the first process receives Ctrl-C
         )
         assert process.stdin is not None
         with contextlib.suppress(OSError):  # if it died, the first question shows it
             process.stdin.write(message.encode() + b"\n")
+            process.stdin.flush()
         return cls(process)
 
     def ask(self, question: str) -> Any:
-        """Wait for the answer. Raises Gone, or the answer if it is a NormspecError."""
+        """Wait for the answer. Raises ProcessEnded, or the answer if it is a NormspecError."""
         try:
             found = pickle.loads(self.answer(question))  # written by our own process on our own pipe
         except pickle.UnpicklingError as error:
@@ -66,10 +66,11 @@ class JudgingProcess:
         return found
 
     def answer(self, question: str) -> bytes:
-        """The bytes of the answer, which may be a NormspecError. Raises Gone."""
+        """The bytes of the answer, which may be a NormspecError. Raises ProcessEnded."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # it may have written the reason before it ended
             self._process.stdin.write(question.encode() + b"\n")
+            self._process.stdin.flush()
         try:
             return self._received()
         except (OSError, EOFError, struct.error, MemoryError, OverflowError) as error:
@@ -81,14 +82,10 @@ class JudgingProcess:
 
     def _exactly(self, count: int) -> bytes:
         assert self._process.stdout is not None
-        pieces, missing = [], count
-        while missing:
-            piece = self._process.stdout.read(missing)
-            if not piece:
-                raise EOFError
-            pieces.append(piece)
-            missing -= len(piece)
-        return b"".join(pieces)
+        found = self._process.stdout.read(count)
+        if len(found) < count:
+            raise EOFError
+        return found
 
     def _how_it_ended(self) -> str:
         try:
@@ -110,6 +107,7 @@ class JudgingProcess:
         """End the process; no question may be waiting for an answer."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.terminate()
-        self._process.stdin.close()
+        with contextlib.suppress(OSError):  # it may have ended before it read everything
+            self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()

@@ -129,7 +129,9 @@ def answer(key: str, message: str, files: Mapping[str, bytes], question: str) ->
     The request is kept under ``key``. ``files`` holds the files that it names, with their contents.
     """
     with _HELD_LOCK:
-        held = _HELD_REQUESTS.setdefault(key, _HELD_REQUESTS.get(key) or _HeldRequest(key))
+        if key not in _HELD_REQUESTS:
+            _HELD_REQUESTS[key] = _HeldRequest(key)
+        held = _HELD_REQUESTS[key]
     return held.answer(message, files, question)
 
 

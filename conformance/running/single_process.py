@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import count
 from typing import Any
 
 import attrs
@@ -37,14 +36,14 @@ class SingleProcess:
         self.paces: dict[str, str] = {}
         #: Whether the last unit was interrupted.
         self.interrupted = False
-        self._left: list[Judged] = []
+        self._partial: list[Judged] = []
         self._preparation = Preparation(request, processes)
         self._prepares = prepares
 
     def __enter__(self) -> SingleProcess:
         steps = self._preparation.steps() if self._prepares else iter(())
         for target in self.request.open(steps, derivatives=not self.request.forward_only):
-            self._targets[_new(target.name, self._targets)] = target
+            self._targets[target.name] = target
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -72,7 +71,7 @@ class SingleProcess:
         for unit in units:
             report = self.judge(unit, None if listener is None else partial(listener, unit))
             if self.interrupted:
-                self._left.append((unit, report))
+                self._partial.append((unit, report))
                 raise KeyboardInterrupt
             if listener is not None:
                 listener(unit, whole(unit, report))
@@ -92,7 +91,7 @@ class SingleProcess:
 
     def stop(self) -> Sequence[Judged]:
         """The partial report on the unit that was interrupted."""
-        left, self._left = self._left, []
+        left, self._partial = self._partial, []
         return left
 
     def subjects(self) -> tuple[Mapping[str, Any], ...]:
@@ -122,8 +121,3 @@ class SingleProcess:
 
     def _plan(self, names: Sequence[str], seed: int) -> Plan:
         return attrs.evolve(self.request.plan([self._targets[name] for name in names]), seed=seed)
-
-
-def _new(name: str, taken: Mapping[str, object]) -> str:
-    """A name that is not taken, because two callables may have the same name."""
-    return name if name not in taken else next(n for n in map(f"{name} {{}}".format, count(2)) if n not in taken)

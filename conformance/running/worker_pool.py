@@ -196,7 +196,7 @@ class WorkerPool:
         def elsewhere(question: Question) -> bool:
             if self._lost_with[question.text][-1][0] != member.address:
                 return True
-            return not any(question.target in one.targets for one in self.members.values() if one is not member)
+            return not any(question.target in one.targets for one in list(self.members.values()) if one is not member)
 
         found = self._first(deque(filter(elsewhere, self._suspects)), member)
         if found is not None:
@@ -284,7 +284,7 @@ class WorkerPool:
         """Call a function of machine.py with the key of the request on every worker."""
         try:
             there = self.threads()
-            workers = [address for address in self.members if address in there]
+            workers = [address for address in list(self.members) if address in there]
             if workers:
                 self.client.run(what, self.key, workers=workers, on_error="ignore")
         except Exception:  # the scheduler is gone
