@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ..spec.operators import OPERATORS
@@ -105,16 +105,35 @@ class FixedSettings:
 
 
 def fixed_from_plain(plain: Mapping[str, Any]) -> FixedSettings:
-    """Fixed settings from the values of `Fixed.to_plain`; lists become tuples. ValueError if they are invalid."""
+    """Fixed settings from what `FixedSettings.to_plain` gives; ValueError if they are invalid."""
     try:
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()
         }
         if "given" in values:
             values["given"] = tuple(tuple(one) for one in values["given"])
-        return FixedSettings(**values)
+        found = FixedSettings(**values)
     except TypeError as error:
         raise ValueError(f"no fixed settings: {error}") from None
+    for field in fields(FixedSettings):
+        value = getattr(found, field.name)
+        if value is not None and not _VALID[field.type](value):
+            raise ValueError(f"no fixed settings: {field.name} is {value!r}")
+    return found
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+#: Whether a value is of the type that a field declares.
+_VALID: Mapping[Any, Callable[[Any], bool]] = {
+    "float | None": lambda value: _is_count(value) or isinstance(value, float),
+    "bool | None": lambda value: isinstance(value, bool),
+    "int | None": _is_count,
+    "tuple[int, ...]": lambda value: isinstance(value, tuple) and all(map(_is_count, value)),
+    "tuple[tuple[str, ...], ...]": lambda value: all(one in _COMBINATIONS for one in value),
+}
 
 
 def _same_axis(one: int, other: int, rank: int) -> bool:

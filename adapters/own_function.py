@@ -69,10 +69,12 @@ def from_name(
     for part in name.split("."):
         try:
             function = getattr(function, part)
-        except Exception as error:
+        except AttributeError as error:
             offered = _functions_of(module)
             hint = choices(name, offered) if offered else "; it defines no function"
             raise NoSuchName(f"{place} has no {name!r}{hint}") from error
+        except Exception as error:  # a property, or the module's __getattr__
+            raise NoSuchName(f"{name!r} of {place} raises {one_line(error)}") from error
     found = _named(target, function, module, name, operators, framework, file, declared)
     found = replace(found, _traits={"cpu": before[found.framework]} if found.framework in before else {})
     return with_definition(found, function, module, name, place if file else "")

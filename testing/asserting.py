@@ -69,15 +69,20 @@ def judge_or_raise(
     found = _judgements(call, got, cotangent, options)
     for name, judgement in found.items():
         if not judgement.holds:
-            raise OutsideEnvelope(
-                judgement, partial(_error_message, call, judgement, got[judgement.name], cotangent, options)
-            )
+            # The message may be made after the caller has written to these arrays.
+            kept = attrs.evolve(call, inputs={key: _copied(value) for key, value in call.inputs.items()})
+            wrong, pulled = got[judgement.name].copy(), _copied(cotangent)
+            raise OutsideEnvelope(judgement, partial(_error_message, kept, judgement, wrong, pulled, options))
         if not judgement.judged and not unjudged:
             raise ValueError(
                 f"nothing of {name} could be judged: all of it lies where intermediate results may overflow or"
                 " underflow (R1 to R6 of spec/accuracy.md), or depends on what is not finite"
             )
     return found
+
+
+def _copied(value: np.ndarray | None) -> np.ndarray | None:
+    return None if value is None else value.copy()
 
 
 def _judgements(

@@ -24,7 +24,6 @@ from ...spec.errors import (
 )
 from ...spec.operators import files_of
 from ..declarations import NOTHING_DECLARED, Declarations
-from ..worker.codec import NotAFrame
 from ..worker.failures import error_from_plain
 from .prefetched import Prefetched
 from .process import NO_STEPS, Limits, Worker, seconds_in_words
@@ -190,14 +189,10 @@ class Host:
     def _result_of_early_reply(self, message: Mapping[str, Any], reply: Any, names: Collection[str]) -> dict[str, Any]:
         """Return the result, or raise the error, in a reply that came ahead of its request."""
         if type(reply.get("raised")) is dict:
-            try:
-                failure = error_from_plain(reply["raised"])
-            except NotAFrame:
-                pass
-            else:
-                if isinstance(failure, TargetLost):
-                    self.close()
-                raise _error_of_reply(message, failure) if isinstance(failure, NormspecError) else failure
+            failure = error_from_plain(reply["raised"])
+            if isinstance(failure, TargetLost):
+                self.close()
+            raise _error_of_reply(message, failure) if isinstance(failure, NormspecError) else failure
         elif type(reply.get("ok")) is dict and answers(message, reply["ok"], names):
             return reply["ok"]
         self.close()

@@ -17,7 +17,7 @@ class ReplyPending(Exception):
 
 
 class _PendingReply:
-    """Placeholder for a reply that is not there yet; to use it in any way raises Planned."""
+    """Placeholder for a reply that is not there yet; to use it in any way raises ReplyPending."""
 
     def _use(self, *_: Any) -> Any:
         raise ReplyPending
@@ -25,7 +25,7 @@ class _PendingReply:
     __getitem__ = __getattr__ = __contains__ = __iter__ = __len__ = __bool__ = _use
 
 
-#: What a planned call may raise. Anything else is a defect, which shows where the call is made.
+#: What a collected call may raise. Anything else is a defect, which shows where the call is made.
 _EXPECTED = (ReplyPending, *CALL_FAILED, LayoutNotApplicable)
 
 

@@ -258,7 +258,7 @@ class _OutputReader:
             sys.stderr.flush()
 
     def _cut(self, text: str) -> str:
-        """The text with each line cut to _LINE characters, even if a line is read in several pieces."""
+        """The text with each line cut to _MOST_LINE_LENGTH characters, even if a line is read in several pieces."""
         lines = []
         for place, line in enumerate(text.split("\n")):
             before = 0 if place else self._column

@@ -30,7 +30,6 @@ OPTIONAL: Mapping[str, Any] = {
     "layers": (),
     "where": None,
     "recorded": None,
-    "outputs": {},
     "tracks_calls": True,
 }
 
@@ -155,7 +154,10 @@ _FORMS: Mapping[str, Form] = {
     "accepts": _fields(reason=_perhaps(_text)),
     "known": _fields(covers=lambda value, names: isinstance(value, (bool, np.ndarray))),
     "call": _fields(outputs=_all(_perhaps(_each(_array)))),
-    "vjp": _fields(gradients=_all(_perhaps(_each(_perhaps(_array)))), outputs=_arrays),
+    "vjp": lambda value, names: (
+        _fields(gradients=_all(_perhaps(_each(_perhaps(_array)))))(value, names)
+        and _arrays(value.get("outputs", {}))  # only if they were asked for
+    ),
     "start": _fields(
         outputs=_each(_array),
         recorded=_perhaps(_all(_fields(role=_text, handed=_all(_array_or_text), returned=_perhaps(_array)))),

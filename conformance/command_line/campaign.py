@@ -161,4 +161,7 @@ def command_of(asked: Mapping[str, Any]) -> str:
     for name, value in identity["conventions"].items():
         words += ["--convention", f"{name}={value}"]
     words += ["--device", identity["device"]] if identity["device"] != "cpu" else []
+    words += ["--framework", identity["framework"]] if identity["framework"] else []
+    for name, path in identity["pythons"].items():
+        words += ["--python", f"{name}={path}" if name else path]
     return f"{shlex.join(words)} --out DIR"

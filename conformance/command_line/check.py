@@ -114,7 +114,8 @@ def check(
 
     Each target runs in a process of its own, and nothing that it does there harms the others.
 
-    Exit status: 0 conforms, 1 a MUST is violated, 2 nothing could be checked, 3 checked only in part.
+    Exit status: 0 conforms, 1 a MUST is violated or an expected failure did not happen, 2 nothing could be checked or a
+    file could not be written, 3 checked only in part.
     """
     ensure_replayable(replay, targets)
     configured = configuration(config)

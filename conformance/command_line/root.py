@@ -75,6 +75,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if reconfigure is not None:
             reconfigure(errors="replace")
     try:
+        os.getcwd()
+    except OSError:
+        _print_error("the working directory is gone: change to another one")
+        return EXIT_UNUSABLE
+    try:
         status = normspec.main(args=arguments, prog_name="normspec", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())

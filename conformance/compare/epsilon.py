@@ -42,15 +42,14 @@ def default_eps(bench: Bench) -> Cell:
 
 def _default(bench: Bench, known: Fit) -> tuple[float, str, float]:
     """The default in the bench's dtype, its text, and its largest relative error."""
-    solve, deviation = known.placement.solve, known.placement.told_at
-    assert solve is not None
+    deviation = known.placement.told_at
     case = bench.case([PATTERN * deviation])
     given = {"eps", "momentum"}
     case = type(case)(
         case.operator, case.inputs, {k: v for k, v in case.settings.items() if k not in given}, case.g, parts=case.parts
     )
     factor = ratio_of(bench.answer(case, asked=True, defaults=True).group, deviation)
-    eps = solve(deviation * math.sqrt(known.divisor), factor)
+    eps = known.placement.solved(deviation * math.sqrt(known.divisor), factor)
     # The largest error of the solution: a few roundings of the dtype, and the rounding of eps to float32.
     tolerance = max(64 * bench.format.unit_roundoff, 2.0**-22)
     # Near zero, the solution is a difference of terms at most as large as the deviation, or as its inverse if it is
@@ -151,12 +150,14 @@ def eps_zero(bench: Bench) -> Cell:
     deviation = 2.0**-6 if bench.format.name == "float16" else 2.0**-12
     known = placement_of(bench)
     factor = factor_at(bench, deviation, 0.0, asked=True)
-    used = 0.0
-    if known.placement.solve is not None:
-        used = known.placement.solve(deviation * math.sqrt(known.divisor), factor)
-    # A solution from the factor of one group is off by a few roundings of the largest term.
-    doubt = 16 * bench.format.unit_roundoff * max(deviation**2, deviation)
-    text = "as given" if not abs(used) > doubt else f"taken as {shortest(used, 2.0**-6)}"
+    used, text, divided = 0.0, "as given", deviation * math.sqrt(known.divisor)
+    # The factor of one group is off by a few roundings.
+    if abs(factor / known.placement.factor(divided, 0.0) - 1) > 16 * bench.format.unit_roundoff:
+        if known.placement.solve is not None:
+            used = known.placement.solved(divided, factor)
+        if not used > 0:
+            raise UnclearAnswer("no eps explains the result")
+        text = f"taken as {shortest(used, 2.0**-6)}"
     record = bench.record
     beta = 0.5 if "beta" in record.arguments else 0.0
     alike, left = "constants" if record.centred else "zeros", "beta" if beta else "0"

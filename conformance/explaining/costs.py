@@ -53,9 +53,14 @@ class Cost:
         return f"{', '.join(told)} on {self.data}" if told else ""
 
 
+def measured_dtype(fault: Fault) -> str:
+    """The dtype in which costs are computed: float32, or else the first that shows the fault."""
+    return "float32" if "float32" in fault.dtypes else fault.dtypes[0]
+
+
 def costs(fault: Fault) -> tuple[Cost, ...]:
-    """The costs of a fault on the standard data, without mere roundings; in float32, or in a dtype that shows it."""
-    dtype = "float32" if "float32" in fault.dtypes else fault.dtypes[0]
+    """The costs of a fault on the standard data, without mere roundings."""
+    dtype = measured_dtype(fault)
     wrong = Bench(implementation_target(fault.name, fault.operator, fault.build()), _binding(fault, wrong=True), dtype)
     right = Bench(wrong.target, _binding(fault, wrong=False), dtype)
     found = []

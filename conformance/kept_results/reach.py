@@ -12,8 +12,8 @@ from .allowed_names import BUILT_IN, LOOK_UPS, NAMES
 #: Kernel languages, in which `load` reads memory and not a file.
 _KERNEL_LANGUAGES = ("triton.language", "jax.experimental.pallas")
 
-#: Words at the beginning (and in _WORD also at the end) of names that may reach outside. If a target defines such a
-#: name itself, the name still does not count as known, because an object from elsewhere may have the same name.
+#: Words at the beginning of names that may reach outside; _OUTSIDE_NAME has those at the end too. If a target defines
+#: such a name itself, the name still does not count as known, because an object from elsewhere may have the same name.
 _OUTSIDE_WORDS = (
     "argv", "cdll", "compil", "connect", "ctypes", "dlopen", "download", "environ", "exec", "extension", "file",
     "getenv", "hub", "import", "librar", "load", "memmap", "mmap", "open", "path", "pickl", "popen", "pretrained",

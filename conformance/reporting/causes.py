@@ -52,6 +52,12 @@ def scripts_without_cause(report: Outcome) -> dict[str, str]:
     return {one.requirement: one.file or f"none: {one.why_not}" for one in report.reproducers if not one.fault}
 
 
+def without_cause(report: Outcome) -> list[Result]:
+    """The violations of a report that no cause explains and that follow from no other."""
+    explained = {id(one) for one in report.failures() for cause in report.causes if cause.explains_result(one)}
+    return [one for one in independent_violations(report) if id(one) not in explained]
+
+
 def remedy(cause: Cause) -> str:
     """The right way, with the requirement and errata that state it."""
     also = f"; {', '.join(cause.errata)}" if cause.errata else ""

@@ -29,10 +29,11 @@ def _conclusion_on_all(report: Outcome) -> tuple[str, str]:
         first = f"{_share(failing, each)} violated something: {several(failing)}; " if failing else ""
         return f"PARTIAL: {first}not judged to the end: {several(stopped)}.", "bold yellow"
     unchecked = f" Of {several(nothing)} nothing was checked." if nothing else ""
+    unchecked += f" Not judged to the end: {several(stopped)}." if stopped else ""
     if failing:
         return f"DOES NOT CONFORM: {_share(failing, each)}: {several(failing)}.{unchecked}", "bold red"
     if unmet or report.unmet():
-        return f"AN EXPECTED FAILURE IS NONE: of {several(unmet) or 'no target'}.", "bold red"
+        return f"AN EXPECTED FAILURE DID NOT HAPPEN: of {several(unmet) or 'no target'}.", "bold red"
     if len(nothing) == len(each):
         return "NOTHING WAS CHECKED", "bold yellow"
     if nothing:
@@ -55,9 +56,10 @@ def target_conclusion(report: Outcome) -> tuple[str, str]:
         return words, "bold yellow"
     unmet = several([one.requirement for one in report.unmet()], 8)
     if failures:
-        return f"DOES NOT CONFORM: {broken}{f'; expected, and not so: {unmet}' if unmet else ''}.", "bold red"
+        also = f"; expected failures that did not happen: {unmet}" if unmet else ""
+        return f"DOES NOT CONFORM: {broken}{also}.", "bold red"
     if unmet:
-        return f"AN EXPECTED FAILURE IS NONE: {unmet}.", "bold red"
+        return f"AN EXPECTED FAILURE DID NOT HAPPEN: {unmet}.", "bold red"
     if report.defects or any(result.traceback for result in report.results):
         words = (
             "PARTIAL: a defect of normspec left something unjudged. Please report it: --json FILE keeps the traceback."

@@ -14,7 +14,7 @@ from ...spec.contents import subjects
 from ...spec.errata import Erratum, errata
 from ...spec.operators import OPERATORS, Operator
 from ...spec.reader import LINK
-from ..explaining.costs import EPS, costs
+from ..explaining.costs import EPS, costs, measured_dtype
 from ..explaining.explaining import Found, Mistake, mistakes
 from ..explaining.mending import mended
 from .layout import print_prose
@@ -60,7 +60,7 @@ def print_requirement(requirement: Requirement, console: Console, *, figures: bo
     excluded = mistakes(requirement.id)
     _print_mistakes(excluded, console)
     if figures:
-        _print_costs(excluded[:MEASURED], console)
+        _print_costs(excluded, console)
         _print_mended(excluded[:1], console)
     if requirement.errata:
         console.print()
@@ -201,19 +201,22 @@ def _print_mistakes(found: Iterable[Mistake], console: Console) -> None:
 
 
 def _print_costs(found: Sequence[Mistake], console: Console) -> None:
-    """Print what mistakes cost on standard data, computed now; or that they show nothing there."""
-    told = {one.name: [cost.words for cost in costs(one.faults[0])] for one in found}
+    """Print what a few mistakes cost on standard data, computed now; or that they show nothing there."""
+    kinds = list(_SHOWN_IN)
+    measured = sorted(found, key=lambda one: kinds.index(one.faults[0].kind))[:MEASURED]
+    told = {one.name: [cost.words for cost in costs(one.faults[0])] for one in measured}
     if not told:
         return
+    share = f" of {len(measured)} of {len(found)}" if len(measured) < len(found) else ""
     console.print()
     if not any(told.values()):
-        kind = found[0].faults[0].kind
-        words = f"nothing in ordinary data; it shows in {_SHOWN_IN.get(kind, 'special cases')}"
-        print_prose(Text.assemble(("Costs: ", "bold"), words), console)
+        shown_in = dict.fromkeys(_SHOWN_IN[one.faults[0].kind] for one in measured)
+        words = f"nothing in ordinary data; it shows in {' and '.join(shown_in)}"
+        print_prose(Text.assemble((f"Costs{share}: ", "bold"), words), console)
         return
-    dtype = "float32" if all("float32" in one.faults[0].dtypes for one in found) else "16 bits"
-    head = f"the largest difference from the right y and gradients, computed in {dtype} with eps = {EPS:g}:"
-    print_prose(Text.assemble(("Costs: ", "bold"), head), console)
+    dtypes = " or ".join(dict.fromkeys(measured_dtype(one.faults[0]) for one in measured if told[one.name]))
+    head = f"the largest difference from the right y and gradients, computed in {dtypes} with eps = {EPS:g}:"
+    print_prose(Text.assemble((f"Costs{share}: ", "bold"), head), console)
     width = min(NAME_WIDTH, max(map(len, told)))
     for name, words in told.items():
         if words:

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Iterator
 
 from ..results.outcome import Outcome
-from .causes import independent_violations, remedy
+from .causes import remedy, without_cause
 from .conclusion import target_conclusion
 from .failures import findings
 from .in_short import in_one_line
@@ -47,8 +47,7 @@ def _errors(alone: Outcome, name: str, workspace: str) -> Iterator[str]:
         told += [f"breaks: {', '.join(cause.explains)}"]
         told += [f"more: normspec explain {cause.faults[0]}"] if cause.faults else []
         yield _command("error", alone, name, f"{cause.requirement} {title(cause.requirement)}", told, workspace)
-    explained = {id(one) for one in alone.failures() for cause in alone.causes if cause.explains_result(one)}
-    for found in findings([one for one in independent_violations(alone) if id(one) not in explained]):
+    for found in findings(without_cause(alone)):
         told = [in_one_line(found.clearest)]
         yield _command("error", alone, name, heading(found.clearest), told, workspace)
     for one in alone.unmet():

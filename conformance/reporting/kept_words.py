@@ -16,7 +16,7 @@ def kept_in_words(report: Outcome) -> list[str]:
             share = "" if len(kept) == len(results) else f", {len(kept):,} of {len(results):,} results"
             found.setdefault((min(kept), share), []).append(name)
     return [
-        f"kept from {_in_words(since)}: {several(names)}{share}; nothing that decides on it has changed, and "
+        f"kept from {_in_words(since)}: {several(names)}{share}; nothing that it depends on has changed, and "
         "--no-cache judges it again"
         for (since, share), names in found.items()
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..results.changes import Changes
 from ..results.outcome import Outcome
-from .causes import independent_violations, remedy
+from .causes import remedy, without_cause
 from .changes import parts_of, verdict_on
 from .closing import SIGNS
 from .conclusion import conclusion, target_conclusion
@@ -37,7 +37,9 @@ def as_markdown(report: Outcome, against: Changes | None = None) -> str:
     )
     text = "\n".join([*lines, "", f"<sub>{escaped(told)}</sub>", ""])
     if len(text) > _MOST:
-        text = text[:_MOST].rpartition("\n")[0] + "\n\n(cut off here: the whole is in the JSON)\n"
+        text = text[:_MOST].rpartition("\n")[0]
+        text += "\n\n</details>" * (text.count("<details>") - text.count("</details>"))
+        text += "\n\n(cut off here: the whole is in the JSON)\n"
     return text
 
 
@@ -62,10 +64,9 @@ def _target(alone: Outcome, name: str) -> Iterator[str]:
         if cause.faults:
             yield f"- more: {code(f'normspec explain {cause.faults[0]}')}"
     if alone.unmet():
-        yield from ("", "**Expected failures that are none**", "")
+        yield from ("", "**Expected failures that did not happen**", "")
         yield from (f"- {escaped(f'{one.requirement} ({one.reason}): {one.wrong}')}" for one in alone.unmet())
-    explained = {id(one) for one in alone.failures() for cause in alone.causes if cause.explains_result(one)}
-    found = findings([one for one in independent_violations(alone) if id(one) not in explained])
+    found = findings(without_cause(alone))
     if found:
         yield from ("", f"<details><summary>{len(found)} violated without a known cause</summary>", "")
         yield from (f"- {escaped(in_one_line(one.clearest))}" for one in found[:_SHOWN])

@@ -38,8 +38,10 @@ def ratio_text(ratio: float) -> str:
         return "<.01"
     if ratio < 10:
         # 0.996 must not read as 1.00, nor 1.0004 as within the envelope.
-        hundredths = math.floor(ratio * 100) if ratio < 1 else math.ceil(ratio * 100)
-        return f"{hundredths / 100:.2f}"
+        hundreds = round(ratio * 100, 9)  # 0.29 * 100 is a little below 29
+        if ratio == 1:
+            return "1.00"
+        return f"{(min(math.floor(hundreds), 99) if ratio < 1 else max(math.ceil(hundreds), 101)) / 100:.2f}"
     if ratio < 1e4:
         return f"{ratio:.0f}"
     mantissa, exponent = f"{ratio:.0e}".split("e")

@@ -19,7 +19,7 @@ def print_own_settings(report: Outcome, console: Console) -> None:
     if not found:
         return
     console.print()
-    console.print(Text("Its own, and so no other was asked", style="bold"))
+    console.print(Text("Fixed by the layer, so no other value was tried", style="bold"))
     for subject in found:
         line = Text.assemble((", ".join(subject["fixed"]), "cyan"), (f" ({subject['binding']})", "dim"))
         layers = subject.get("layers", ())

@@ -91,7 +91,7 @@ def _print_unmet(report: Outcome, console: Console, symbols: Symbols) -> None:
     if not report.unmet():
         return
     console.print()
-    console.print(Text("Expected failures that are none", style="bold red"))
+    console.print(Text("Expected failures that did not happen", style="bold red"))
     for one in report.unmet():
         sign = Text(symbols.verdicts[Verdict.FAIL], style=COLOURS[Verdict.FAIL])
         words = f"{one.requirement} ({one.reason}): {one.wrong}"
@@ -178,7 +178,7 @@ def _print_excuses(report: Outcome, console: Console) -> None:
     if not found:
         return
     console.print()
-    console.print(Text("Would pass, declared: judged so on all of its cases", style="bold"))
+    console.print(Text("Would pass if it declared this (judged on all of its cases)", style="bold"))
     for subject, declaration in found:
         print_prose(
             Text(str(subject.get("binding", ""))), console, indent=28, first=Text(", ".join(declaration), style="cyan")

@@ -17,7 +17,6 @@ from .expectation import Expectation
 
 One = TypeVar("One", bound="Outcome")
 
-#: The verdicts that mean that something was judged.
 #: The verdicts on what was judged.
 JUDGED = (Verdict.PASS, Verdict.FAIL, Verdict.ADVICE, Verdict.DEVIATES)
 

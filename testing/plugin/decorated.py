@@ -1,4 +1,4 @@
-"""Tests of what `normspec.conforms` stands on: a function or a class, or a fixture, whose value a run alone knows."""
+"""Tests of what `normspec.conforms` decorates: a function, a class, or a fixture, whose value only the run knows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .items import Requirement, Source, Violation, markers, register_markers, ve
 from .target_run import OperatorDtype, TargetRun, expected_failures, request_for, requirements_of
 
 #: The parameters of a test of a fixture that are ours.
-_OWN = ("normspec_place", "normspec_requirement")
+_OWN = ("normspec_operator_dtype", "normspec_requirement")
 
 #: The work of decorated objects of a session.
 TARGET_RUNS = pytest.StashKey[dict[Any, TargetRun]]()
@@ -105,9 +105,9 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
         for one in requirements_of(op, dtype)
     ]
 
-    @pytest.mark.parametrize(("normspec_place", "normspec_requirement"), parameters)
+    @pytest.mark.parametrize(("normspec_operator_dtype", "normspec_requirement"), parameters)
     def test(
-        request: pytest.FixtureRequest, normspec_place: OperatorDtype, normspec_requirement: str, **made: Any
+        request: pytest.FixtureRequest, normspec_operator_dtype: OperatorDtype, normspec_requirement: str, **made: Any
     ) -> None:
         __tracebackhide__ = True
         given = {name: value for name, value in request.node.callspec.params.items() if name not in _OWN}
@@ -120,9 +120,9 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
                 asked = getattr(getattr(item, "callspec", None), "params", {})
                 if item.parent is request.node.parent and set(_OWN) <= asked.keys():
                     target_run.expect(*(asked[name] for name in _OWN))
-        request.node.skipped_at = partial(_place, target_runs[run_key], request.node)
+        request.node.skipped_at = partial(_skipped_at, target_runs[run_key], request.node)
         try:
-            verdict_on(target_runs[run_key].report(normspec_place), normspec_requirement, request.node)
+            verdict_on(target_runs[run_key].report(normspec_operator_dtype), normspec_requirement, request.node)
         except NormspecError as error:
             raise Violation(str(error)) from None
 
@@ -137,7 +137,7 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
     return collector.ihook.pytest_pycollect_makeitem(collector=collector, name=test.__name__, obj=test)
 
 
-def _place(target_run: TargetRun, test: pytest.Item) -> tuple[str, int]:
+def _skipped_at(target_run: TargetRun, test: pytest.Item) -> tuple[str, int]:
     """Where a test is said to be skipped: at the function of one's own, or at the fixture."""
     where, (_, line, _) = Source.of(target_run), test.location
     return (str(where.file), (where.line or 0) + 1) if where.file else (str(test.path), (line or 0) + 1)

@@ -146,7 +146,7 @@ class TargetRun:
         """
         Find the kept results among all that is expected, and start on the rest, in several processes if that pays.
 
-        Otherwise each place is judged when it is asked for.
+        Otherwise each operator is judged in each dtype when a test asks for it.
         """
         self.single_process.request = request = self._request_for_expected()
         self.single_process.measure()

@@ -103,7 +103,7 @@ def test_an_entry_that_is_not_met_is_told_and_ends_with_1(results, told):
     assert report.exit_status == 1 and not report.conforms
     for text in (str(report), report.to_markdown().replace("\\", ""), report.to_junit()):
         assert "LN-F3" in text and told.split(" (")[0] in " ".join(text.split())
-    assert "AN EXPECTED FAILURE IS NONE" in str(report).splitlines()[-1]
+    assert "AN EXPECTED FAILURE DID NOT HAPPEN" in str(report).splitlines()[-1]
 
 
 def test_an_entry_past_its_version_excuses_nothing_and_is_told():

@@ -176,7 +176,7 @@ def _changed_for_good(observer: Observer, case: Case) -> str:
                     continue
                 for result, got in settled.items():
                     if not any(np.array_equal(got, one[result], equal_nan=True) for one in after if one is not None):
-                        return f"{result} changes for good after a call with {words}: something is kept of every call"
+                        return f"{result} changes for good after a call with {words}: something of that call is kept"
     return ""
 
 
@@ -281,7 +281,8 @@ def _content_in_words(case: Case, name: str, was: Array, now: Array, results: di
     steps = FormulaSteps.of(case)
     if name == "x" and not case.record.composed and case.record.centred:
         rows = steps.rows(old)
-        spread = np.abs(rows).max() * steps.n * 2.0 ** -(20 if now.dtype.itemsize == 4 else 7)
+        # The mean's sums, in any order that rounds about log2(n) times, and the difference.
+        spread = np.abs(rows).max() * (2 + 2 * np.log2(steps.n)) * FORMATS[now.dtype.name].unit_roundoff
         if np.abs(steps.rows(new) - (rows - rows.mean(axis=1, keepdims=True))).max() <= spread:
             return ": it holds x - mean afterwards"
     return ""

@@ -44,10 +44,17 @@ def misread_special_values(observer: Observer, cases: Sequence[Case]) -> str:
     found: dict[str, None] = {}
     for name in [one for one in chosen[0].inputs if "." not in one]:
         for poison, words in _SPECIAL_VALUES:
-            told = {_effect_of(observer, case, name, poison) for case in chosen}
+            told = {_effect_of(observer, case, name, poison) for case in chosen if _reaches_y(case, name, poison)}
             if len(told) == 1 and (effect := told.pop()):
                 found[f"{words} in {name} {effect}"] = None
     return "; ".join(found)
+
+
+def _reaches_y(case: Case, name: str, poison: float) -> bool:
+    """Whether y depends on a value: on running statistics in inference alone, where 1/sqrt(inf) is 0."""
+    if name not in case.record.statistics:
+        return True
+    return not case.settings["training"] and not (name == "running_var" and np.isinf(poison))
 
 
 def _effect_of(observer: Observer, case: Case, name: str, poison: float) -> str:
