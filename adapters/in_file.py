@@ -14,8 +14,9 @@ from .targets import check_written
 
 
 def names_a_file(target: str) -> bool:
-    """Whether the text is FILE.py without :NAME."""
-    return target.rstrip(":").endswith(".py") and not own_function.names_a_function(target)
+    """Whether the text is FILE.py without :NAME. A command may end with .py too."""
+    is_command = target.startswith("exec:")
+    return target.rstrip(":").endswith(".py") and not is_command and not own_function.names_a_function(target)
 
 
 def targets_in(target: str, op: Sequence[str] | None = None) -> tuple[str, ...]:

@@ -243,7 +243,8 @@ class Run:
         return sorted(found, key=lambda check: order.index(check.requirement))
 
     def _unusable(self, subject: Subject, probe: Probe) -> list[Result]:
-        self._note_loss(subject, lost=probe.lost)
+        if probe.lost:
+            self._lost[subject.target.name] = None
         error, unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
         checks = self._checks(subject.operator, subject.format)
         tallies = [

@@ -29,7 +29,8 @@ def _conclusion_on_all(report: Outcome) -> tuple[str, str]:
         first = f"{_share(failing, each)} violated something: {several(failing)}; " if failing else ""
         return f"PARTIAL: {first}not judged to the end: {several(stopped)}.", "bold yellow"
     unchecked = f" Of {several(nothing)} nothing was checked." if nothing else ""
-    unchecked += f" Not judged to the end: {several(stopped)}." if stopped else ""
+    rest = [name for name in stopped if name not in nothing]
+    unchecked += f" Not judged to the end: {several(rest)}." if rest else ""
     if failing:
         return f"DOES NOT CONFORM: {_share(failing, each)}: {several(failing)}.{unchecked}", "bold red"
     if unmet or report.unmet():

@@ -20,7 +20,8 @@ from normspec.conformance.running.unit import Unit
 ASKED = {
     "identity": {
         "schema": SCHEMA, "targets": ["torch"], "op": ["layer_norm"], "dtypes": None, "device": "cpu",
-        "conventions": {"momentum": "old"}, "profile": "thorough", "version of normspec": "0.1.0",
+        "conventions": {"momentum": "old"}, "profile": "thorough", "framework": None, "pythons": {"torch": "python3"},
+        "version of normspec": "0.1.0",
         "version of torch": "torch 2.13.0",
     },
     "kinds": [["torch", "layer_norm", "float32"]],
@@ -114,7 +115,10 @@ def test_the_folder_gets_the_summary_in_three_forms(commanded, summary, a_result
     assert near["ratio"] == 0.42 and sum(near["histogram"]) == 24 and near["histogram"][bin_of(0.42)] == 24
     page = (tmp_path / "out" / "summary.md").read_text()
     assert "| LN-F1 | the formula, over exactly the given axes | 24 | 0.42 |" in page
-    command = "normspec campaign torch --seeds 0:2 --profile thorough --op layer_norm --convention momentum=old"
+    command = (
+        "normspec campaign torch --seeds 0:2 --profile thorough --op layer_norm --convention momentum=old"
+    )
+    command += " --python torch=python3"
     assert page.splitlines()[0] == f"    $ {command} --out DIR"
 
 

@@ -22,6 +22,15 @@ def test_an_interrupted_run_says_that_it_is_partial(a_result, a_report, printed)
     assert "PARTIAL: stopped before the end (no violation so far)" in text
 
 
+def test_a_target_that_was_not_judged_to_the_end_is_named_beside_one_that_fails(a_result, a_report, printed):
+    """The last line speaks of every target."""
+    lost = a_result(target="b", binding="b", requirement="CM-T1", verdict=Verdict.ERROR, reason="ValueError: no")
+    text = printed(
+        a_report(a_result(target="a", binding="a", verdict=Verdict.FAIL), a_result(target="b", binding="b"), lost)
+    )
+    assert " ".join(text.split()).endswith("DOES NOT CONFORM: 1 of 2 targets: a. Not judged to the end: b.")
+
+
 def test_a_target_that_could_not_be_judged_does_not_conform(a_result, a_report, printed):
     """An error is reported with its reason and does not end in CONFORMS."""
     text = printed(a_report(a_result(), a_result(requirement="CM-T1", verdict=Verdict.ERROR, reason="ValueError: no")))

@@ -113,3 +113,11 @@ def test_a_report_says_what_keeps_a_relation_from_being_judged():
     assert (awaiting.verdict, awaiting.reason) == (
         Verdict.NOT_EXERCISED, "cannot be judged while LN-F3 is violated",
     )  # fmt: skip
+
+
+def test_what_is_nan_was_not_seen_to_move() -> None:
+    """Of a function whose y is NaN everywhere, LN-F7 says nothing, and RM-L11 that the mean square is wrong."""
+    layer_norm = function("layer_norm", lambda x, *others, **settings: np.full_like(x, np.nan))
+    rms_norm = function("rms_norm", lambda x, gamma, **settings: np.full_like(x, np.nan))
+    assert result(run(layer_norm, requirements={"LN-F7"}), "LN-F7").verdict is Verdict.NOT_EXERCISED
+    assert result(run(rms_norm, requirements={"RM-L11"}), "RM-L11").verdict is Verdict.FAIL

@@ -200,6 +200,17 @@ def test_accepts_that_makes_no_sense_is_one_clear_error(tmp_path: Any, accepts: 
         normspec.check(f"{file}:layer_norm", dtypes=["float32"], profile="quick")
 
 
+def test_accepts_that_makes_no_sense_for_a_checks_own_call_is_the_same_error() -> None:
+    """A sibling that answers False only for one group alone, of which a law makes a call, is no defect of normspec."""
+
+    def layer_norm(*arguments: Any, **settings: Any) -> Any:
+        return LAYER_NORM.call(*arguments, **settings)
+
+    layer_norm.accepts = lambda shape, settings: False if shape[0] == 1 else None  # type: ignore[attr-defined]
+    with pytest.raises(BadSibling, match="returned False"):
+        normspec.check(layer_norm, framework="numpy", only=["LN-L7"], dtypes=["float32"], profile="quick")
+
+
 def test_accepts_is_asked_in_the_worker(tmp_path: Any) -> None:
     """NAME_accepts is next to the function, in the worker, and its answers reach the judge."""
     file = tmp_path / "layers.py"

@@ -98,6 +98,13 @@ def test_eps_in_effect_is_told_to_three_digits(used: Callable[[float], float], t
     assert with_eps(used).line("eps_effective").text == told
 
 
+def test_a_solution_that_does_not_exist_is_no_eps() -> None:
+    """At eps = 0 a rounding may make the square of eps negative: eps is used as given."""
+    found = with_eps(lambda eps: eps * eps)
+    assert found.line("eps_placement").text == "var + eps^2"
+    assert found.line("eps_zero").text.startswith("as given")
+
+
 def test_a_function_that_is_none_of_them_has_no_formula() -> None:
     """A function that fits no formula gets none."""
     found = card(function("layer_norm", lambda x, gamma, beta, *, eps, axes: np.sin(x)))

@@ -169,6 +169,7 @@ def test_a_comment_is_not_longer_than_github_takes(count):
     results = [one(Verdict.FAIL, target=f"{number}.py:f", binding=f"{number}.py:f") for number in range(count)]
     text = of(*results, subjects=()).to_markdown()
     assert len(text) < 65_536 and text.endswith("(cut off here: the whole is in the JSON)\n")
+    assert text.count("<details>") == text.count("</details>")
 
 
 @pytest.mark.parametrize(("cases", "words"), [(0, "0 cases"), (1, "1 case"), (2498, "2,498 cases")])

@@ -18,9 +18,13 @@ from normspec.conformance.checks.laws_groups import _shifted
 from normspec.conformance.checks.non_finite import contained
 from normspec.conformance.checks.purity import _different_gradients, changed
 from normspec.conformance.checks.received import RelatedCall
+from normspec.conformance.checks.relations import same
 from normspec.conformance.checks.residual import odd_branch
 from normspec.conformance.checks.statistics import several_steps
 from normspec.conformance.checks.views import parameter_layouts
+from normspec.conformance.diagnosis.patterns.memory import _content_in_words
+from normspec.conformance.diagnosis.patterns.observing import Observer
+from normspec.conformance.diagnosis.patterns.special import misread_special_values
 from normspec.conformance.engine.declaration_search import _Search
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.engine.selection import select_cases
@@ -331,3 +335,33 @@ def test_a_check_runs_while_it_may_call_and_gradients_are_taken(monkeypatch: pyt
     run = Run(Plan((), ("float32",), "cpu", {}, profile_of("quick"), 0))
     run._run_case(subject, tallies, Description("layer_norm", 3, TWO), library, most=2, gradients=False)
     assert ran == ["runs"]
+
+
+@pytest.mark.parametrize("lost", [np.nan, np.inf])
+@pytest.mark.parametrize("first", [False, True])
+def test_either_of_two_equal_calls_may_be_the_one_that_lost_a_value(lost: float, first: bool) -> None:
+    """A NaN or an infinity on one side of a relation violates it, on whichever side it is."""
+    whole = of("ln-two-pass").outputs(ROW)["y"]
+    broken = whole.copy()
+    broken[0, 0] = lost
+    pair = (broken, whole) if first else (whole, broken)
+    assert same(of("ln-two-pass"), ROW, "y", *pair, "").violated
+    assert not same(of("ln-two-pass"), ROW, "y", broken, broken, "").violated
+
+
+def test_x_minus_mean_is_told_only_where_it_is() -> None:
+    """What an overwritten x holds is compared within the roundings of its dtype."""
+    case = build(Description("layer_norm", 130, TWO), "float64")
+    centred = case.x - case.x.mean(-1, keepdims=True)
+    assert _content_in_words(case, "x", case.x, centred, {}) == ": it holds x - mean afterwards"
+    assert _content_in_words(case, "x", case.x, 0.93 * centred, {}) == ""
+
+
+def test_a_sound_batch_norm_misreads_no_special_value() -> None:
+    """In training y depends on no running statistic, and in inference an infinite variance leaves beta."""
+    subject = of("bn-two-pass")
+    cases = [
+        build(Description("batch_norm", n, TWO, gamma="mixed", beta="mixed", training=training), "float32")
+        for n, training in ((4, True), (5, True), (6, False))
+    ]
+    assert misread_special_values(Observer(subject, subject.library), cases) == ""

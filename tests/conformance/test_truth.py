@@ -114,6 +114,14 @@ def test_bessel_averages_the_unbiased_variance(dtype: str, momentum: float) -> N
             assert abs(found - want) <= want / 2**48
 
 
+def test_bessel_is_exact_where_squares_need_care() -> None:
+    """The variance of data around 1e151 is beyond the range of plain double-double products, and still exact."""
+    case = build(Description("batch_norm", 3, (("normal", 0),), momentum=0.125), "float64")
+    case = case.replace(x=np.array([[1e151], [-1e151], [2e151]]))
+    biased, unbiased = (Truth(case, running_variance=v).outputs()["new_running_var"] for v in ("biased", "bessel"))
+    assert unbiased.hi[0] / biased.hi[0] == pytest.approx(1.5, rel=1e-15)
+
+
 @pytest.mark.parametrize("made", [Truth, DoubleDouble])
 def test_bessel_leaves_a_single_value_and_inference_alone(made: type[Truth]) -> None:
     """One value a channel has no unbiased variance and counts as 0; in inference nothing is averaged."""

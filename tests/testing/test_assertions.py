@@ -109,6 +109,21 @@ def test_a_message_leaves_what_was_given_as_it_is(op):
         assert np.array_equal(g, given[1])
 
 
+def test_a_message_is_about_what_was_given_whatever_becomes_of_it():
+    """A kernel may use its buffers again before anybody reads the message."""
+    inputs, settings, g = drawn("layer_norm", np.float32)
+    outputs, gradients = build("layer_norm", inputs, settings, g)
+    messages = []
+    for reuses in (False, True):
+        given, wrong = {name: value.copy() for name, value in inputs.items()}, outputs["y"] + 1
+        with pytest.raises(OutsideEnvelope) as caught:
+            judge("layer_norm", {"y": wrong}, gradients, given, settings, g)
+        for value in (*given.values(), wrong) if reuses else ():
+            value[...] = 7
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
 @pytest.mark.parametrize("op", OPERATORS)
 def test_exact_values_and_bounds_are_those_of_the_reference(op):
     """`envelope_...` returns the reference's values for the whole array, and its envelope."""

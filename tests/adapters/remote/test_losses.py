@@ -10,6 +10,8 @@ import time
 import numpy as np
 import pytest
 
+import normspec
+from normspec import Verdict
 from normspec.adapters.remote import host as hosting
 from normspec.adapters.remote.launching import interpreter, opened_target, start_host
 from normspec.adapters.remote.session import MOST_LOSSES
@@ -316,6 +318,8 @@ def test_a_target_that_can_be_opened_once(function, call, tmp_path):
         ("{**GOOD, 'bindings': [{'operator': 'layer_norm'}]}", "no answer"),
         ("{**GOOD, 'bindings': [{'operator': 'dance', 'name': 'x'}]}", "no operator is called 'dance'"),
         ("{**GOOD, 'bindings': [{**BINDING, 'conventions': {'eps': 'none'}}]}", "unknown convention 'eps'"),
+        ("{**GOOD, 'bindings': [{**BINDING, 'fixed': {'ranks': 3}}]}", "no fixed settings: ranks is 3"),
+        ("{**GOOD, 'bindings': [{**BINDING, 'fixed': {'eps': 'small'}}]}", "no fixed settings: eps is 'small'"),
         ("3", "no answer"),
     ],
 )
@@ -333,6 +337,28 @@ sys.stdin.buffer.read()
 """)
     with pytest.raises(NormspecError, match=words):
         opened_target(start_host(f"exec:{sys.executable} -S {script}"))
+
+
+def test_a_reply_without_outputs_is_no_reply(tmp_path):
+    """A worker that opens its target properly, and answers every call with nothing, is lost; the run goes on."""
+    script = tmp_path / "worker.py"
+    script.write_text("""
+import json, struct, sys
+BINDING = {"operator": "layer_norm", "name": "x"}
+OPENED = {"protocol": 1, "framework": "f", "version": "1", "dtypes": ["float64"], "bindings": [BINDING]}
+stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+while header := stdin.read(struct.calcsize("<4sIQ")):
+    _, length, more = struct.unpack("<4sIQ", header)
+    asked = json.loads(stdin.read(length))["body"]
+    stdin.read(more)
+    ok = OPENED if asked["do"] == "open" else {"traits": []} if asked["do"] == "traits" else {}
+    body = json.dumps({"arrays": [], "body": {"id": asked["id"], "ok": ok}}).encode()
+    stdout.write(struct.pack("<4sIQ", b"NSPW", len(body), 0) + body)
+    stdout.flush()
+""")
+    report = normspec.check(f"exec:{sys.executable} -S {script}", only=["LN-F1"], profile="quick", jobs=1)
+    (result,) = report.results
+    assert result.verdict is Verdict.ERROR and "no answer to the request" in result.reason
 
 
 @pytest.mark.parametrize(
