@@ -11,7 +11,7 @@ import click
 from ..reporting.layout import console_on
 from ..requests.configuration import configuration
 from .console import progress_on
-from .destination import STDOUT, UnwritableFile, ensure_writable, write
+from .destination import STDOUT, ensure_writable, status_after_writing
 from .options import (
     config_option,
     device_option,
@@ -84,12 +84,4 @@ def compare(
         click.echo(comparison.to_markdown(), nl=False, file=table)
     else:
         print_comparison(comparison, console_on(table))
-    if json_file == STDOUT:
-        click.echo(comparison.to_json(), nl=False)
-    elif json_file is not None:
-        try:
-            write(json_file, comparison.to_json())
-        except UnwritableFile as error:
-            click.echo(f"normspec: {error}", err=True)
-            return comparison.exit_status or 2
-    return comparison.exit_status
+    return status_after_writing(comparison.exit_status, json_file, comparison.to_json)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+import click
+
 from ...spec.errors import NormspecError
+from .exit_status import EXIT_UNUSABLE
 
 #: The name for standard output.
 STDOUT = "-"
@@ -52,9 +56,28 @@ _SUFFIXES = {
 
 
 def write(name: str, text: str, option: str = "--json", *, append: bool = False) -> None:
-    """Write the text to the file of this name; `UnwritableFile` if that is no longer possible."""
+    """Write the text to the file of this name, or to standard output. Raises `UnwritableFile`."""
+    if name == STDOUT:
+        click.echo(text, nl=False)
+        return
     try:
         with Path(name).open("a" if append else "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
         raise UnwritableFile(f"{option} {name} could not be written: {error.strerror or error}") from error
+
+
+def status_after_writing(status: int, name: str | None, text: Callable[[], str]) -> int:
+    """
+    The exit status of a command that has printed what it found, and writes it as JSON too if a file is named.
+
+    What was printed stands if the file cannot be written: one line says so, and the status is not 0.
+    """
+    if name is None:
+        return status
+    try:
+        write(name, text())
+    except UnwritableFile as error:
+        click.echo(f"normspec: {error}", err=True)
+        return status or EXIT_UNUSABLE
+    return status

@@ -10,7 +10,7 @@ import click
 from ..reporting.changes import changes_in_json, print_changes
 from ..reporting.layout import console_on
 from ..results.changes import changes
-from .destination import STDOUT, ensure_writable, write
+from .destination import STDOUT, ensure_writable, status_after_writing
 
 
 @click.command()
@@ -32,11 +32,9 @@ def diff(old: str, new: str, json_file: str | None) -> int:
     if json_file is not None:
         ensure_writable(json_file)
     found = changes(load_report(old), load_report(new))
-    if json_file is not None:
-        text = json.dumps(changes_in_json(found), indent=1, allow_nan=False) + "\n"
-        if json_file == STDOUT:
-            click.echo(text, nl=False)
-        else:
-            write(json_file, text)
     print_changes(found, console_on(sys.stderr if json_file == STDOUT else sys.stdout))
-    return 1 if found.regression else 0
+
+    def text() -> str:
+        return json.dumps(changes_in_json(found), indent=1, allow_nan=False) + "\n"
+
+    return status_after_writing(1 if found.regression else 0, json_file, text)

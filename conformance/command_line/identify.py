@@ -11,7 +11,7 @@ import click
 from ..reporting.layout import console_on
 from ..requests.configuration import configuration
 from .console import progress_on
-from .destination import STDOUT, UnwritableFile, ensure_writable, write
+from .destination import STDOUT, ensure_writable, status_after_writing
 from .options import (
     config_option,
     device_option,
@@ -82,12 +82,4 @@ def identify(
             progress=listener,
         )
     print_identification(found, console_on(sys.stderr if json_file == STDOUT else sys.stdout), brief=brief)
-    if json_file == STDOUT:
-        click.echo(found.to_json(), nl=False)
-    elif json_file is not None:
-        try:
-            write(json_file, found.to_json())
-        except UnwritableFile as error:
-            click.echo(f"normspec: {error}", err=True)
-            return found.exit_status or 2
-    return found.exit_status
+    return status_after_writing(found.exit_status, json_file, found.to_json)

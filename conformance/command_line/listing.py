@@ -42,8 +42,6 @@ def list_targets(no_import: bool, pythons: tuple[str, ...], config: str | None, 
         entries = inventory(paths, importing=not no_import, progress=listener)
     if json_file is None:
         print_inventory(entries, console_on(sys.stdout), asked=not no_import)
-    elif json_file == STDOUT:
-        click.echo(inventory_to_json(entries), nl=False)
     else:
         write(json_file, inventory_to_json(entries))
     return 0

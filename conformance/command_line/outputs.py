@@ -149,9 +149,6 @@ def write_outputs(report: Report, outputs: Iterable[Output], reproducers: Sequen
     for one in outputs:
         drawn = one.option == "--html" and reproducers
         text = one.text(attrs.evolve(report, reproducers=tuple(reproducers)) if drawn else report)
-        if one.name == STDOUT:
-            click.echo(text, nl=False)
-            continue
         try:
             write(one.name, text, one.option, append=one.append)
         except UnwritableFile as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..page.jinja import ensure_jinja
-from .destination import STDOUT, ensure_writable, write
+from .destination import ensure_writable, write
 
 
 @click.command()
@@ -27,8 +27,5 @@ def page(reports: tuple[str, ...], out: str) -> int:
     ensure_jinja()
     ensure_writable(out, "--out")
     text = page_of_reports({Path(file).name: load_report(file) for file in reports})
-    if out == STDOUT:
-        click.echo(text, nl=False)
-    else:
-        write(out, text, "--out")
+    write(out, text, "--out")
     return 0

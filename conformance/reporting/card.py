@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from rich.text import Text
 from ..compare.table import Kind
 from ..identify.card import Card, Cards, Line
 from .layout import console_on, print_prose
+from .render import TextStream
 from .symbols import symbols_for
 
 #: The widest title of a line, and how many characters of its numbers are shown.
@@ -37,10 +37,9 @@ def print_identification(found: Cards, console: Console, *, brief: bool = False)
 
 def as_text(found: Cards, encoding: str = "utf-8") -> str:
     """The cards as a text without colour."""
-    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+    stream = TextStream(encoding)
     print_identification(found, console_on(stream))
-    stream.seek(0)
-    return stream.read()
+    return stream.getvalue()
 
 
 def _print_card(card: Card, console: Console, *, brief: bool) -> None:

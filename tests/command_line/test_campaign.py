@@ -115,9 +115,7 @@ def test_the_folder_gets_the_summary_in_three_forms(commanded, summary, a_result
     assert near["ratio"] == 0.42 and sum(near["histogram"]) == 24 and near["histogram"][bin_of(0.42)] == 24
     page = (tmp_path / "out" / "summary.md").read_text()
     assert "| LN-F1 | the formula, over exactly the given axes | 24 | 0.42 |" in page
-    command = (
-        "normspec campaign torch --seeds 0:2 --profile thorough --op layer_norm --convention momentum=old"
-    )
+    command = "normspec campaign torch --seeds 0:2 --profile thorough --op layer_norm --convention momentum=old"
     command += " --python torch=python3"
     assert page.splitlines()[0] == f"    $ {command} --out DIR"
 
