@@ -11,5 +11,4 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
         return True
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
-    integers = f"u{a.dtype.itemsize}"
-    return bool(np.array_equal(np.ascontiguousarray(a).view(integers), np.ascontiguousarray(b).view(integers)))
+    return a.tobytes() == b.tobytes()

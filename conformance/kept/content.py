@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any
 
@@ -33,10 +33,10 @@ def token(value: Any) -> Hashable:
     """The hashable form of a value in a key."""
     if isinstance(value, np.ndarray):
         return value.dtype.name, value.shape, hashlib.blake2b(value.tobytes(), digest_size=KEY_BYTES).digest()
-    if isinstance(value, Mapping):
-        return tuple((name, token(one)) for name, one in value.items())
     if isinstance(value, tuple):
         return tuple(map(token, value))
+    if isinstance(value, dict):
+        return tuple((name, token(one)) for name, one in value.items())
     return value
 
 
