@@ -115,12 +115,12 @@ def _same_request(one: Any, other: Any) -> bool:
     """Whether two requests ask for the same, to the last bit."""
     if one is other:
         return True
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(_same_request, one, other))
     if type(one) is not type(other):
         return False
     if isinstance(one, np.ndarray):
         return same_bits(one, other)
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(_same_request(value, other[key]) for key, value in one.items())
-    if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(map(_same_request, one, other))
     return one == other or (one != one and other != other)
