@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from rows.checks import FUNCTIONS, report
 from rows.judging import run_of
 from rows.row import DTYPES, Measured, NotThere, Row
 
@@ -70,7 +71,30 @@ def of_torch(profile: str, seeds: int, _: str) -> Measured:
     return model(units * seeds, opening, (time.perf_counter() - started) * seeds)
 
 
+def on_a_cluster(workers: int) -> float:
+    """Seconds for a check of PyTorch's layers and of a function in a file, on workers of one thread each."""
+    from distributed import LocalCluster
+
+    own = f"{FUNCTIONS / 'in_torch.py'}:layer_norm"
+    with LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address=None, worker_dashboard_address=None
+    ) as cluster:
+        where = {"cluster": cluster.scheduler_address}
+        report(own, **where, op="layer_norm", profile="quick", dtypes=("float32",))  # for imports on first use
+        return report(("torch", own), **where, op="layer_norm", profile="standard").seconds
+
+
+def two_workers(_: str) -> Measured:
+    """The share of one worker's time that two take."""
+    if any(importlib.util.find_spec(one) is None for one in ("torch", "distributed")):
+        raise NotThere("torch or distributed is not installed")
+    one, two = on_a_cluster(1), on_a_cluster(2)
+    return {"one": one, "two": two, "two against one, times": two / one}
+
+
 ROWS = (
     Row("machines", "what machines would give a check of torch at quick", lambda what: of_torch("quick", 1, what)),
     Row("machines-seeds", "the same with 64 seeds, as in a campaign", lambda what: of_torch("quick", 64, what)),
-)
+    Row("two-workers", "check torch and a function, layer_norm, standard, on workers of a cluster", two_workers,
+        long=True),
+)  # fmt: skip
