@@ -14,12 +14,12 @@ import attrs
 import numpy as np
 
 from ...adapters.binding import Binding
-from ...adapters.dtypes import DTYPES
+from ...adapters.dtypes import check_dtype
 from ...adapters.frameworks import KNOWN
 from ...adapters.remote.host import Limits
 from ...adapters.target import Target
 from ...adapters.targets import TARGETS, check_operators
-from ...spec.errors import CALL_FAILED, TargetRaised, UnknownDtype, Unsupported, choices
+from ...spec.errors import CALL_FAILED, TargetRaised, UnknownDtype, Unsupported
 from ..cores import cores
 from ..engine.progress import Listener, Progress
 from ..requests.arguments import (
@@ -90,8 +90,7 @@ def measure(
     memory_limit: Any, progress: Any, every_operator: bool = False,
 ) -> Comparison:  # fmt: skip
     """Like `compare`; ``every_operator``: if no operator is named, take all operators of functions and layers."""
-    if text_of(dtype, "dtype", "float32") not in DTYPES:
-        raise UnknownDtype(f"unknown dtype {dtype!r}{choices(dtype, DTYPES)}")
+    check_dtype(text_of(dtype, "dtype", "float32"))
     operators = None if op is None else check_operators(texts_of(op, "op", "layer_norm"))
     given = _named(targets, operators)
     request = Request(
