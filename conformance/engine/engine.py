@@ -243,8 +243,7 @@ class Run:
         return sorted(found, key=lambda check: order.index(check.requirement))
 
     def _unusable(self, subject: Subject, probe: Probe) -> list[Result]:
-        if probe.lost:
-            self._lost[subject.target.name] = None
+        self._note_loss(subject, lost=probe.lost)
         error, unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
         checks = self._checks(subject.operator, subject.format)
         tallies = [
@@ -373,8 +372,7 @@ class Run:
             plain_call(subject, case, gradients=gradients)
         for tally in asking:
             tally.run(subject, case, description)
-            if tally.lost:
-                self._lost[subject.target.name] = None
+            self._note_loss(subject, lost=tally.lost)
             if tally.violation is not None:
                 self._violations += tally.verdict is Verdict.FAIL
                 self._tell(subject)
@@ -395,6 +393,10 @@ class Run:
                 if not _judged_nothing(tally):
                     break
                 self._run_case(subject, [tally], description, library, None, gradients=True)
+
+    def _note_loss(self, subject: Subject, *, lost: bool) -> None:
+        if lost:
+            self._lost[subject.target.name] = None
 
     @staticmethod
     def _cannot_judge_anything(tallies: list[Tally]) -> bool:
