@@ -15,7 +15,7 @@ def _plan_and_run() -> tuple[Any, Any, Any]:
         from normspec.conformance.requests.plan import Plan
         from normspec.conformance.requests.profiles import profile_of
     except ImportError:  # before `conformance` had rooms
-        from normspec.conformance.engine import Plan, Run
+        from normspec.conformance.engine import Plan, Run  # pyright: ignore[reportAttributeAccessIssue]
         from normspec.conformance.profiles import profile_of
     return Plan, profile_of, Run
 

@@ -284,11 +284,11 @@ class Cluster:
             questions.append(Question(name, question_of("explain", report=told, paces=self._paces)))
         found: dict[str, Report] = {}
         for question, answer in self._pool.answers(questions):
-            part = None if isinstance(answer, Lost) else pickle.loads(answer)
+            part = answer if isinstance(answer, Lost) else pickle.loads(answer)
             if isinstance(part, Report):
                 found[question.target] = part
             else:
-                why = answer.reason if isinstance(answer, Lost) else one_line(part)
+                why = part.reason if isinstance(part, Lost) else one_line(part)
                 self.notes.append(f"the violations of {question.target} are not explained: {why}")
         explained = {(*_place(one), one.dtype, one.requirement): one for part in found.values() for one in part.results}
         declared = {_place_of(one): one["passes_under"] for part in found.values() for one in part.subjects}
