@@ -52,9 +52,19 @@ CASES = tuple(
     f"tests/conformance/test_{name}.py"
     for name in ("stream", "generate", "regimes", "composed_cases", "sizes", "selection")
 )
+#: Tests of conformance/ about single checks, findings and what is known: each file takes a few seconds.
+NEAR = tuple(
+    f"tests/conformance/test_{name}.py"
+    for name in (
+        "single_checks", "findings", "subject", "equality", "aspects", "non_finite", "divided_last", "empty_batch",
+        "mixed_dtypes", "missing_gradients", "known", "groups", "large", "traits", "translated", "receptive_field",
+        "range_rules",
+    )
+)  # fmt: skip
 #: Tests that start many processes: long, and about none of the changed code.
 APART = ("tests/conformance/test_isolation.py", "tests/examples", "tests/house", "tests/adapters/remote")
 _NOT_APART = tuple(f"--ignore={path}" for path in APART)
+_NOT_BEFORE = tuple(f"--ignore={path}" for path in (*CASES, *NEAR))
 
 STAGES = {
     stage.name: stage
@@ -62,12 +72,13 @@ STAGES = {
         _tests("formulas", *FORMULAS),
         _tests("reference", "tests/reference", mark=SHORT),
         _tests("cases", *CASES),
-        _tests("judging", "tests/conformance", *_NOT_APART, *(f"--ignore={path}" for path in CASES), mark=SHORT),
+        _tests("near", *NEAR),
+        _tests("judging", "tests/conformance", *_NOT_APART, *_NOT_BEFORE, mark=SHORT),
         _own("selftest rows", "layer_norm", "rms_norm"),
         _own("selftest layers", "residual", "pre_norm", "post_norm", "highway", "mhc"),
         _own("selftest channels", "batch_norm", "group_norm", "instance_norm"),
         _tests("pages", "tests/spec", *(f"--ignore={path}" for path in FORMULAS)),
-        _tests("checks", "tests/conformance", *_NOT_APART, *(f"--ignore={path}" for path in CASES), mark=LONG),
+        _tests("checks", "tests/conformance", *_NOT_APART, *_NOT_BEFORE, mark=LONG),
         _tests("mpmath", "tests/reference", mark=LONG),
         _tests("front", "tests/adapters", "tests/command_line", *_NOT_APART, mark=SHORT),
         _tests("compare", "tests/compare"),
@@ -78,10 +89,10 @@ STAGES = {
 
 #: Tests that are likely to see a change come first.
 FIRST = {
-    "reference/": ("formulas", "reference", "judging", "mpmath", "selftest rows", "selftest layers"),
-    "conformance/cases/": ("cases", "judging", "checks", "selftest rows"),
-    "conformance/checks/": ("judging", "selftest rows", "selftest layers", "selftest channels", "checks"),
-    "conformance/": ("judging", "front", "checks", "selftest rows"),
+    "reference/": ("formulas", "reference", "near", "selftest rows", "judging", "mpmath", "selftest layers"),
+    "conformance/cases/": ("cases", "near", "selftest rows", "judging", "checks"),
+    "conformance/checks/": ("near", "selftest rows", "selftest layers", "selftest channels", "judging", "checks"),
+    "conformance/": ("near", "selftest rows", "judging", "front", "checks"),
 }
 
 
