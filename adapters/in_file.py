@@ -15,7 +15,7 @@ from .targets import check_written
 
 def names_a_file(target: str) -> bool:
     """Whether the text is FILE.py without :NAME. A command may end with .py too."""
-    is_command = target.startswith("exec:")
+    is_command = target.startswith("exec:")  # launching.EXEC_PREFIX, whose file imports more than a worker may
     return target.rstrip(":").endswith(".py") and not is_command and not own_function.names_a_function(target)
 
 

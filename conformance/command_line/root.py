@@ -75,11 +75,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if reconfigure is not None:
             reconfigure(errors="replace")
     try:
-        os.getcwd()
-    except OSError:
-        _print_error("the working directory is gone: change to another one")
-        return EXIT_UNUSABLE
-    try:
         status = normspec.main(args=arguments, prog_name="normspec", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
@@ -98,6 +93,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return status if isinstance(status, int) else 0
 
 
+def _is_gone(folder: str) -> bool:
+    try:
+        os.path.abspath(folder)
+    except OSError:
+        return True
+    return False
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. A reader that closes the pipe early (`normspec check | head`) is no error."""
     if sys.stdout is None:  # the parent process closed it
@@ -114,6 +117,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_PARTIAL
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if _is_gone(os.curdir):
+            _print_error("the working directory is gone: change to another one")
+            return EXIT_UNUSABLE
         _print_error(
             f"the output cannot be written: {error.strerror or error}; write to a file or a terminal that takes it"
         )

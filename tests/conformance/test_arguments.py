@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import normspec
@@ -137,3 +138,22 @@ def test_each_target_counts_once_and_need_not_be_hashable():
 
     layer = Layer()
     assert named_targets(["numpy", Path("a.py:f"), "a.py:f", layer, "numpy", layer]) == ("numpy", "a.py:f", layer)
+
+
+def test_two_callables_of_one_name_are_two_targets():
+    """Neither gets the other's verdict or declaration."""
+
+    def made(inside):
+        def layer_norm(x, gamma, beta, *, eps, axes):
+            d = (x - x.mean(axes, keepdims=True, dtype=np.float64)).astype(np.float64)
+            v = np.square(d).mean(axes, keepdims=True)
+            y = d / (np.sqrt(v + eps) if inside else np.sqrt(v) + eps)
+            y = y if gamma is None else y * gamma
+            return (y if beta is None else y + beta).astype(x.dtype)
+
+        return layer_norm
+
+    report = normspec.check(
+        [made(False), made(True)], op="layer_norm", framework="numpy", only=["LN-F3"], dtypes=["float32"]
+    )
+    assert {one.target: one.verdict.value for one in report.results} == {"layer_norm": "fail", "layer_norm 2": "pass"}

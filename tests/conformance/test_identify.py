@@ -100,7 +100,14 @@ def test_eps_in_effect_is_told_to_three_digits(used: Callable[[float], float], t
 
 def test_a_solution_that_does_not_exist_is_no_eps() -> None:
     """At eps = 0 a rounding may make the square of eps negative: eps is used as given."""
-    found = with_eps(lambda eps: eps * eps)
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        d = x - x.mean(axes, keepdims=True)
+        y = d / np.sqrt(np.square(d).sum(axes, keepdims=True) / (x.shape[-1] - 1) + eps**2)
+        y = y if gamma is None else y * gamma
+        return (y if beta is None else y + beta).astype(x.dtype)
+
+    found = card(function("layer_norm", layer_norm))
     assert found.line("eps_placement").text == "var + eps^2"
     assert found.line("eps_zero").text.startswith("as given")
 
