@@ -28,27 +28,24 @@ class AccuracyClass:
     storage: str = attrs.field(default="H0", validator=attrs.validators.in_(("H0", "H1", "H2", "native")))
     #: Where a normalisation without a mean is rounded to a 16-bit format: "last", or once "before-gain" as well.
     cast: str = attrs.field(default="last", validator=attrs.validators.in_(("last", "before-gain")))
-    #: Whether subnormal numbers are "kept" or "flushed" to zero.
-    subnormals: str = attrs.field(default="kept", validator=attrs.validators.in_(("kept", "flushed")))
-    #: The formats to which "flushed" applies.
-    flushes: frozenset[str] = frozenset(FORMATS)
+    #: The names of the formats whose subnormal numbers may become zero.
+    flushed: frozenset[str] = frozenset()
 
-    def flushed(self, form: Format) -> bool:
+    def flushes(self, form: Format) -> bool:
         """Whether subnormal numbers of a format may become zero."""
-        return self.subnormals == "flushed" and form.name in self.flushes
+        return form.name in self.flushed
 
     @classmethod
     def from_conventions(
         cls, conventions: Mapping[str, str], flushes: frozenset[str] = frozenset(FORMATS)
     ) -> AccuracyClass:
-        """Return the class that these declared conventions imply."""
+        """Return the class that these conventions imply; ``flushes`` are the formats that "flushed" is about."""
         return cls(
             variance=conventions.get("variance_algorithm", "centred"),
             affine=conventions.get("affine", "folded"),
             storage=conventions.get("storage", "H0"),
             cast=conventions.get("cast", "last"),
-            subnormals=conventions.get("subnormals", "kept"),
-            flushes=flushes,
+            flushed=flushes if conventions.get("subnormals") == "flushed" else frozenset(),
         )
 
 
@@ -95,22 +92,22 @@ class Arithmetic:
         computed: Format = stored
         if stored.narrow and accuracy.storage != "native":
             computed = FORMATS["float32"]
-        eta, eta_data = (form.underflow(flushed=accuracy.flushed(form)) for form in (computed, stored))
+        eta, eta_data = (form.underflow(flushed=accuracy.flushes(form)) for form in (computed, stored))
         return cls(
             u=computed.unit_roundoff,
             eta=eta,
             u_data=stored.unit_roundoff,
             eta_data=eta_data,
             u_parameter=held.unit_roundoff,
-            eta_parameter=held.underflow(flushed=accuracy.flushed(held)),
+            eta_parameter=held.underflow(flushed=accuracy.flushes(held)),
             largest=computed.largest,
             smallest_normal=computed.smallest_normal,
             largest_data=stored.largest,
-            flush=eta if accuracy.flushed(computed) else 0.0,
-            flush_data=eta_data if accuracy.flushed(stored) else 0.0,
+            flush=eta if accuracy.flushes(computed) else 0.0,
+            flush_data=eta_data if accuracy.flushes(stored) else 0.0,
             result=None
             if returned is stored
-            else (returned.unit_roundoff, returned.underflow(flushed=accuracy.flushed(returned))),
+            else (returned.unit_roundoff, returned.underflow(flushed=accuracy.flushes(returned))),
             narrow=stored.narrow,
             accuracy=accuracy,
         )

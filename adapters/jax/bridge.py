@@ -31,6 +31,11 @@ _PLATFORMS = ("cpu", "gpu", "cuda", "rocm", "tpu")
 _NO_FORWARD_MODE = "(jvp) to a custom_vjp"
 _NO_DERIVATIVE = ("callbacks do not support JVP", "callbacks do not support transpose")
 
+#: What JAX reports for each program that it compiles or loads from disk.
+_COMPILED = "/jax/core/compile/backend_compile_duration"
+#: The most programs that stay in memory. One takes about 1.7 MiB; a dtype needs some 600 in `quick`, most of them once.
+MOST_PROGRAMS = 500
+
 
 class _Guard:
     """
@@ -48,6 +53,7 @@ class _Guard:
         self._wide = wide
 
     def __enter__(self) -> None:
+        self._bridge.free_many_programs()
         self._bridge.running += 1
         self._stack = ExitStack()
         self._stack.enter_context(warnings.catch_warnings())
@@ -77,6 +83,9 @@ class JaxBridge(Bridge):
         self._wide = False
         #: How many calls of the target's code are running.
         self.running = 0
+        #: How many programs have been compiled, or loaded from disk, since the last were freed.
+        self._programs = 0
+        jax.monitoring.register_event_duration_secs_listener(self._count)
 
     def check_device(self, device: str) -> None:
         _device(device)
@@ -114,8 +123,17 @@ class JaxBridge(Bridge):
         return np.array(value, order="C")
 
     def free_compiled(self) -> None:
-        # After some thousand programs the cache takes gigabytes; programs on disk are quickly loaded again.
+        # Programs on disk are quickly loaded again.
         jax.clear_caches()
+        self._programs = 0
+
+    def free_many_programs(self) -> None:
+        """Free compiled programs if there are many; for the time between two calls."""
+        if self._programs > MOST_PROGRAMS and not self.running:
+            self.free_compiled()
+
+    def _count(self, event: str, seconds: float, **_: Any) -> None:
+        self._programs += event == _COMPILED
 
     def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:
         return _Guard(self, self._device, self._wide)

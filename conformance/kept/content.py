@@ -60,7 +60,7 @@ def _reproducible(value: Any) -> Any:
 @lru_cache
 def _arithmetic(value: Arithmetic) -> str:
     numbers = attrs.asdict(value)
-    numbers["accuracy"]["flushes"] = sorted(numbers["accuracy"]["flushes"])  # the order of a set varies
+    numbers["accuracy"]["flushed"] = sorted(numbers["accuracy"]["flushed"])  # the order of a set varies
     return repr(numbers)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from ...adapters.dtypes import DTYPES
 from ...adapters.targets import TARGETS
 from ...reference.accuracy import AccuracyClass
-from ...spec.conventions import NORMATIVE
 from ...spec.operators import OPERATORS
 from ..judging.library import Library
 from ..judging.truth import arithmetic_of
@@ -58,7 +57,7 @@ class Preparation:
                 case = library.case(description)
                 yield True
                 truth = truth_of(case, store)
-                arithmetic = arithmetic_of(case, AccuracyClass.from_conventions(NORMATIVE, frozenset()))
+                arithmetic = arithmetic_of(case, AccuracyClass())
                 with np.errstate(all="ignore"):
                     names = list(truth.outputs())
                 yield True

@@ -12,6 +12,7 @@ import pytest
 
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.envelope import envelope_of
+from normspec.reference.formats import FORMATS
 
 from .envelope_data import adversarial, problem, regimes
 from .envelope_judge import Rows
@@ -22,9 +23,13 @@ ORDERS = {
     "variance": [("centred", "shifted"), ("centred", "one-pass")],
     "affine": [("centred", "folded")],
     "storage": list(itertools.combinations(("H0", "H1", "H2"), 2)),
-    "subnormals": [("kept", "flushed")],
+    "flushed": [(frozenset(), frozenset(FORMATS))],
 }
-PAIRS = [(name, *pair) for name, pairs in ORDERS.items() for pair in pairs]
+PAIRS = [
+    pytest.param(name, *pair, id="-".join((name, *pair)) if name != "flushed" else "subnormals kept-flushed")
+    for name, pairs in ORDERS.items()
+    for pair in pairs
+]
 
 
 def every_bound(rows: Rows, accuracy: AccuracyClass) -> dict[str, np.ndarray]:

@@ -11,6 +11,7 @@ from mpmath import mpf
 from normspec.reference.accuracy import REFERENCE_ARITHMETIC, AccuracyClass, Arithmetic
 from normspec.reference.envelope import envelope_of
 from normspec.reference.envelope_rows import Rows
+from normspec.reference.formats import FORMATS
 
 U = [2.0**-102, 2.0**-53, 2.0**-24, 2.0**-8]
 
@@ -71,7 +72,7 @@ def test_eps_survives_in_the_storage_class_h0():
 def test_flushed_subnormals_widen_the_envelope_of_tiny_groups():
     """In the class `flushed` a group of subnormals may count as zeros, and the envelope holds y itself."""
     x = np.array([[-1e-39, 1e-39, 3e-39, 0.0]], np.float32)
-    accuracy = AccuracyClass(subnormals="flushed")
+    accuracy = AccuracyClass(flushed=frozenset(FORMATS))
     arithmetic = Arithmetic.of(np.float32, None, accuracy)
     envelope = envelope_of("layer_norm", x, None, None, eps=1e-12, axes=(-1,), arithmetic=arithmetic)
     assert (envelope.y() >= np.abs(envelope.statistics.xh)).all()

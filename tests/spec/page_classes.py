@@ -9,6 +9,7 @@ import numpy as np
 from mpmath import mpf
 
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
+from normspec.reference.formats import FORMATS
 
 from .page_values import array
 
@@ -34,9 +35,8 @@ class Class:
 
     def arithmetic(self) -> Arithmetic:
         """The code's arithmetic."""
-        accuracy = AccuracyClass(
-            variance=self.variance, affine=self.affine, storage=self.storage, cast=self.cast, subnormals=self.subnormals
-        )
+        flushed = frozenset(FORMATS) if self.subnormals == "flushed" else frozenset()
+        accuracy = AccuracyClass(self.variance, self.affine, self.storage, self.cast, flushed)
         return Arithmetic.of(self.data, self.parameter, accuracy)
 
     def with_large_eta(self) -> Arithmetic:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from normspec.adapters.jax import BRIDGE
+from normspec.adapters.jax.bridge import JaxBridge
 from normspec.adapters.traits import measured
 from normspec.spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable
 
@@ -143,3 +144,19 @@ def test_subnormal_numbers_are_flushed():
     found = measured(BRIDGE, "cpu")
     assert {trait.dtype for trait in found} == {"bfloat16", "float32", "float64"}
     assert {(trait.key, trait.value) for trait in found} == {("subnormals", "flushed")}
+
+
+def test_programs_are_freed_when_there_are_many(monkeypatch):
+    """Each shape is a program: before the next call they are freed, not within one, and results stay the same."""
+    bridge, freed = JaxBridge(), []
+    monkeypatch.setattr("normspec.adapters.jax.bridge.MOST_PROGRAMS", 3)
+    monkeypatch.setattr(jax, "clear_caches", lambda: freed.append(1))
+    double = bridge.compiled(lambda x: 2 * x)
+    for n in range(1, 10):
+        x = bridge.tensor(np.ones(n, np.float32), "contiguous", "cpu")
+        with bridge.guarded(n, gradients=False):
+            before = len(freed)
+            assert bridge.array(double(x), "y").tolist() == [2] * n
+            with bridge.guarded(n, gradients=False):
+                assert len(freed) == before
+    assert len(freed) == 2
