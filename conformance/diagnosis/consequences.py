@@ -19,6 +19,7 @@ from ..engine.folding import priority
 from ..engine.tally import Tally
 from ..judging.library import fitted
 from ..judging.subject import Subject
+from ..judging.truth import owner_of
 from ..judging.verdicts import Counterexample, Result
 from ..requests.profiles import profile_of
 from .following import is_derivative
@@ -315,8 +316,11 @@ class Consequences:
         if shown.expected is None or shown.got is None:
             return False
         case = _case_of(self.subject, shown)
+        like = case.inputs.get(owner_of(shown.output))
+        if like is None:
+            return False
         bound = self.subject.bound(case, shown.output)(False)
-        return not abs(shown.got - shown.expected) <= 2 * float(np.broadcast_to(bound, case.x.shape)[shown.index])
+        return not abs(shown.got - shown.expected) <= 2 * float(np.broadcast_to(bound, like.shape)[shown.index])
 
     def _repeats_itself(self, shown: Counterexample) -> bool:
         """
@@ -348,13 +352,13 @@ class Consequences:
         moved = [one for one, value in case.inputs.items() if not _same_array(value, before.inputs[one])]
         calls = self.subject.outputs if name in case.record.outputs else self.subject.pull
         for fresh in self._other_cases():
-            given = {one: value for one in moved if (value := fresh.inputs[one]) is not None and value.size}
+            given = {one: value for one in moved if (value := fresh.inputs.get(one)) is not None and value.size}
+            if len(given) < len(moved) or (name not in case.record.outputs and owner_of(name) not in fresh.inputs):
+                continue
             with contextlib.suppress(*CALL_FAILED):
                 first = calls(fresh)[name]
-                later = calls(fresh.replace(**{one: with_last_value_changed(value) for one, value in given.items()}))[
-                    name
-                ]
-                if len(given) == len(moved) and not np.array_equal(first, later, equal_nan=True):
+                later = calls(fresh.replace(**{one: with_last_value_changed(value) for one, value in given.items()}))
+                if not np.array_equal(first, later[name], equal_nan=True):
                     return False
         return True
 

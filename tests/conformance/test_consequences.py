@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from normspec import Report
+from normspec.adapters.numpy.operators import IMPLEMENTATIONS as BASES
 from normspec.conformance.diagnosis.search import Search
 from normspec.conformance.faults import FAULTS
 from normspec.conformance.requests.implementation_targets import implementation_target
@@ -165,6 +166,32 @@ def test_what_looks_at_few_values_is_not_said_to_remember() -> None:
         return np.sign(d) * gamma + beta
 
     assert standing(judged(signs, ("LN-F1", "CM-P2"))) == {"LN-F1"}
+
+
+def test_gradients_of_parameters_are_compared_in_their_own_shape() -> None:
+    """A law that must hold bit by bit, and is broken by a dgamma that is wrong already, follows from that."""
+    sound = BASES["group_norm"]().implementation()
+
+    def without_eps(x, gamma, beta, g, **settings):
+        dx, dgamma, dbeta = sound.vjp(x, gamma, beta, g, **settings)
+        if gamma is None:
+            return dx, dgamma, dbeta
+        return dx, sound.vjp(x, gamma, beta, g, **{**settings, "eps": 0.0})[1], dbeta
+
+    report = run(function("group_norm", sound.call, vjp=without_eps), requirements={"GN-G2", "GN-G8"}, explain=True)
+    assert standing(report) == {"GN-G2"} and not report.notes
+
+
+def test_a_gradient_that_other_cases_lack_is_compared_where_it_is() -> None:
+    """A backward pass that pulls each branch twice: its leaves' gradients are wrong, and other cases have no leaves."""
+    sound = BASES["mhc"]().implementation()
+
+    def twice(x, branches, logits, g, **settings):
+        sound.vjp(x, branches, logits, g, **settings)
+        return sound.vjp(x, branches, logits, g, **settings)
+
+    report = run(function("mhc", sound.call, vjp=twice), explain=True)
+    assert "MH-G2" in standing(report) and not report.notes
 
 
 def test_the_report_tells_what_follows_in_one_line() -> None:
