@@ -22,6 +22,8 @@ _NEAR: Groups = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps",
 _TINY: Groups = (("scaled", 7), ("scaled", 5), ("normal", 0))
 _BELOW: Groups = (("below_eps", 0), ("below_eps", 1), ("below_eps", 2))
 _OFFSETS: Groups = (*(("offset", place) for place in range(8)), ("witness", 11))
+#: Rows of zeros beside one of numbers.
+_PADDED: Groups = (("constant", 0), ("normal", 0), ("constant", 0))
 _ODD: Groups = (("offset", 0), ("constant", 2), ("heavy_tailed", 0), ("near_overflow", 0), ("subnormal", 0))
 
 #: The recipe for the laws of a call (purity, layouts, NaN): its parts hide nothing.
@@ -29,7 +31,7 @@ _LAW = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "leaf", "highway"
 #: More recipes for these laws: their parts depend on x, each row by itself.
 _ROWWISE = ("tanh_linear", "chain", "mixed", "post_activation")
 #: Recipes whose parts hold nothing that a second case could show.
-_BRIEF = ("view", "identity", "zero", "negated", "counted", "dropped_leaf", "fuse_shared")
+_BRIEF = ("view", "identity", "zero", "negated", "counted", "dropped_leaf", "fuse_shared", "tiny")
 #: Recipes whose second derivatives are not zero.
 _CURVED = {
     "residual": ("tanh_linear", "square", "post_activation", "projected"),
@@ -81,7 +83,8 @@ def composed_deck(operator: str) -> list[Description]:
         for place, recipe in enumerate(RECIPES[operator]):
             # Every recipe, on a matrix and on a sequence of them, with sizes that differ from one another.
             law = LAWS if recipe in _ROWWISE else ()
-            yield d(5, _LAWFUL[:3], *PARTS, *law, recipe=recipe, eps=2.0**-8, logits="moderate")
+            groups = _PADDED if recipe == "tiny" else _LAWFUL[:3]  # beside zeros, what is tiny is all there is
+            yield d(5, groups, *PARTS, *law, recipe=recipe, eps=2.0**-8, logits="moderate")
             if recipe in _BRIEF:
                 continue
             shaped: dict[str, object] = {"leading": (2, 4)} if place % 2 else {"leading": (8,)}
@@ -99,10 +102,10 @@ def composed_deck(operator: str) -> list[Description]:
         yield d(4, _MANY[:4], leading=(1, 4), recipe=_READING[operator])
         yield d(3, _MANY, leading=(2, 2, 2))
         # Padding: some rows of zeros, and all rows.
-        yield d(4, (("constant", 0), ("normal", 0), ("constant", 0)), *PARTS)
+        yield d(4, _PADDED, *PARTS)
         yield d(4, (("constant", 0),), *PARTS, recipe=_READING[operator])
         yield d(4, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", leading=(2, 1, 3))
-        yield d(33, _PLAIN)
+        yield d(33, _PLAIN, cotangent="large")
 
     def own() -> Iterator[Description]:
         if OPERATORS[operator].normalises:
@@ -137,6 +140,7 @@ def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     yield d(3, _MANY[:6], "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS, leading=(2, 3))
     yield d(3, _PLAIN[:3], "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS)
     yield d(4, _MANY, "PR-F5", "PO-F5", recipe="tanh_linear", eps=NEGLIGIBLE_EPS, leading=(2, 4))
+    yield d(6, _PLAIN, "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS, leading=(4, 1))  # one step of each
     yield d(5, _PLAIN[:1], "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS, leading=())
     yield d(8, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="scaled", eps=NEGLIGIBLE_EPS, only=True, mixed=True)
     yield d(6, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="leaf", eps=NEGLIGIBLE_EPS, only=True, mixed=True)

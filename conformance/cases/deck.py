@@ -134,7 +134,7 @@ def _both(operator: str) -> list[Description]:
         d(33, _HARD, eps=1e-6, gamma="powers"),
         d(64, _EASY, cotangent="small"),
         d(3, _EXTREME, eps=1e-5, cotangent="integers"),
-        d(65, _EASY, eps=1e-12, gamma="small"),
+        d(65, _EASY, eps=1e-12, gamma="small", cotangent="large"),
         d(129, _HARD[:5]),
         d(257, _LAWFUL[:3], cotangent="one_hot"),
         # Data on which plain formulas overflow or underflow, while the result does not.
@@ -162,6 +162,7 @@ def _trailing(operator: str) -> list[Description]:
         d(24, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, features=(2, 3, 2, 2), leading=(3, 2)),
         d(7, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, features=(7,), leading=(2, 1, 2)),
         d(6, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, features=(6,), leading=(1, 2, 3, 1)),
+        d(5, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, features=(5,), leading=(4, 1)),  # one step of several sequences
         d(6, nine[:1], *AXES, eps=NEGLIGIBLE_EPS, features=(6,), leading=()),
         d(12, nine[:1], *AXES, eps=NEGLIGIBLE_EPS, features=(3, 4), leading=()),
         d(10, nine[:6], *LAYOUTS, *AXES, eps=NEGLIGIBLE_EPS, features=(10,), leading=(3, 2)),
@@ -208,7 +209,7 @@ def _of_channels(operator: str) -> list[Description]:
         d(4, _NEAR, "LN-F4", training=False, eps=1e-6),
         d(6, _TINY, training=False, eps=0.0),
         d(3, _HARD, training=False, beta="none", eps=1e-3),
-        d(5, _EASY, "LN-F6", training=False, gamma="none", beta="none"),
+        d(5, _EASY, "LN-F6", training=False, gamma="none", beta="none", cotangent="small"),
         d(1, _LAWFUL, training=False),
         # A new layer: code may think that its running statistics were never set.
         d(6, _LAWFUL, training=False, gamma="ones", beta="ones"),

@@ -31,7 +31,7 @@ _FAR = 24
 _READ = ("witness", "integers", "constant", "one_hot")
 #: An absent parameter needs no explanation; ones and zeros need little.
 _AFFINE = ("none", "ones", "powers", "mixed", "small", "large", HUGE, "zeros")
-_COTANGENTS = ("integers", "one_hot", "ones", "mixed", "small", "edges")
+_COTANGENTS = ("integers", "one_hot", "ones", "mixed", "small", "large", "edges")
 
 #: The eps to try. The first shows beside (-1, 1) even in 16 bits if it is in the wrong place; the second is not exact
 #: in float32; beside the third the variance is as small as eps.

@@ -46,14 +46,14 @@ class Drawn:
             self.inputs[name] = values.astype((format or self.format).dtype)
         return name
 
-    def values(self, name: str) -> str:
+    def values(self, name: str, exponent: int = 0) -> str:
         """A leaf of x's shape: both signs, neighbours that differ, with zeros and powers of two among them."""
         random = self.random(name, self.shape)
         values = np.ldexp(random.standard_normal(self.shape), random.integers(-2, 3, self.shape))
         flat = values.reshape(-1)
         for place, special in enumerate((-1.0, 0.0, 2.0, -0.5)[: max(0, flat.size - 2)]):
             flat[(5 * place + 1) % flat.size] = special
-        return self.hold(name, values)
+        return self.hold(name, np.ldexp(values, exponent))
 
     def gate(self, name: str) -> str:
         """Gate logits of x's shape."""
@@ -86,6 +86,8 @@ class Drawn:
         """A part of a kind, with leaves named after the role."""
         if kind == "leaf":
             return Part("leaf", (self.values(f"{role}.h"),))
+        if kind == "tiny":  # a third of the exponents below 1, as small cotangents are
+            return Part("leaf", (self.values(f"{role}.h", -(math.frexp(self.format.largest)[1] // 3)),))
         if kind in ("linear", "tanh_linear"):
             return Part(kind, (self.matrix(f"{role}.w"),))
         if kind == "convolution":
@@ -120,6 +122,7 @@ SINGLE = (
     "dropout",
     "dropped_leaf",
     "counted",
+    "tiny",
 )
 
 Recipe = Callable[[Drawn], None]
@@ -216,6 +219,7 @@ RECIPES: Mapping[str, Mapping[str, Recipe]] = {
         "shared": _highway("linear", "shared"),
         "counted": _highway("counted", "leaf"),
         "convolution": _highway("convolution", "leaf"),
+        "tiny": _highway("tiny", "leaf"),
     },
     "mhc": {
         "leaf": _mhc("leaf"),
@@ -233,6 +237,7 @@ RECIPES: Mapping[str, Mapping[str, Recipe]] = {
         "fuse_coupled": _mhc("mixed", "fuse_coupled"),
         "fuse_shared": _mhc("shared", "fuse_coupled"),
         "causal": _mhc("causal"),
+        "tiny": _mhc("tiny"),
     },
 }
 

@@ -79,7 +79,7 @@ def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _each_role_called(subject: Subject, case: Case, mode: str) -> Iterator[Finding]:
     """One callable in two roles is called for each."""
-    twice = _handed_twice(case)
+    twice = handed_twice(case)
     if twice is None:
         return
     first, second = _TWICE[case.operator]
@@ -100,7 +100,7 @@ _TWICE = {
 }
 
 
-def _handed_twice(case: Case) -> Case | None:
+def handed_twice(case: Case) -> Case | None:
     """The case with one callable in two roles; None if it has no two."""
     if case.operator not in _TWICE:
         return None

@@ -307,6 +307,12 @@ _REUSED_MEMORY = {
 
 def _memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
     """Judge calls with other values in the last call's tensors, or in its memory: the old values must not show."""
+    yield from _values_replaced(subject, case)
+    if "training" in case.settings:
+        yield from _values_replaced(subject, case.replace(training=not case.settings["training"]))
+
+
+def _values_replaced(subject: Subject, case: Case) -> Iterator[Finding]:
     later = different_values(case)
     for fresh, note in _REUSED_MEMORY.items():
         try:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
-from ...spec.errors import PART_ERRORS, BadOutput, TargetRaised, Unsupported
+from ...spec.errors import PART_ERRORS, BadOutput, TakesNoPart, TargetRaised, Unsupported
 from ...spec.parts import Part
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .composed_values import reached
-from .part_calls import roles
+from .part_calls import handed_twice, roles
 from .purity import changed, different_values
 from .registry import check, recipes
 from .relations import same
@@ -137,13 +138,20 @@ def _swallowed(subject: Subject, bad: Case) -> str:
 
 @check("CM-C8", every=recipes("shared", "equal", "fuse_shared"), gradient=True)
 def shared_leaves(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The gradients of a leaf that two parts share add up."""
+    """The gradients of a leaf that two parts share add up, also where one callable stands in both roles."""
+    yield from _gradients_of_shared(subject, case, "a leaf that several parts close over")
+    twice = handed_twice(case)
+    if twice is not None:
+        with contextlib.suppress(TakesNoPart):
+            yield from _gradients_of_shared(subject, twice, "a leaf of one callable in two roles")
+
+
+def _gradients_of_shared(subject: Subject, case: Case, note: str) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
     gradients = subject.observe(case).gradients
     names = [leaf for part in case.parts.values() if part for one in _several(part) for leaf in one.all_leaves()]
     for name in sorted({f"d{name}" for name in names if names.count(name) > 1}):
-        value = reached(gradients, name)
-        yield subject.judge_gradient(case, name, value, note="a leaf that several parts close over")
+        yield subject.judge_gradient(case, name, reached(gradients, name), note=note)
 
 
 def _several(part: Part | tuple[Part, ...]) -> tuple[Part, ...]:

@@ -55,6 +55,16 @@ class OverBatch(Groups):
         return mean_over(terms, self.layout, (0,))
 
 
+@fault("single-steps-joined", ln="LN-F7", pr="PR-F5", po="PO-F5", apart=("gn", "in"))
+class SingleStepsJoined(Groups):
+    """Normalises sequences of a single step together, as if the axis of length 1 were not there."""
+
+    def row_mean(self, terms: Array) -> Array:
+        if len(self.shape) != 3 or self.shape[1] != 1:
+            return super().row_mean(terms)
+        return mean_over(terms, self.layout, (0, 2))
+
+
 @fault("axis-found-by-size", ln="LN-F7", apart=("gn", "in"))
 class AxisFoundBySize(Groups):
     """Looks for the normalised axes by their sizes, from the front."""

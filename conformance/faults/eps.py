@@ -63,6 +63,20 @@ class EpsTenfold(Rows):
         return super().rstd(variance, 10 * eps)
 
 
+@fault("eps-in-sum", ln="LN-F4", bn="BN-F4")
+class EpsInSum(Rows):
+    """Adds eps to the sum of squares, before it is divided by the number of values."""
+
+    count = 1
+
+    def variance(self, x: Array, mean: Array) -> Array:
+        self.count = max(x.shape[1], 1)
+        return super().variance(x, mean)
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        return super().rstd(variance, eps / variance.dtype.type(self.count))
+
+
 @fault("eps-squared", ln="LN-F4", bn="BN-F4")
 class EpsSquared(Rows):
     """Adds the square of eps to the variance."""

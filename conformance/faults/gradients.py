@@ -53,6 +53,15 @@ class DxMeanTimesXhat(Rows):
         return p.statistics.rstd * (p.h - p.xhat * self.row_mean(p.h) - p.xhat * self.row_mean(p.h * p.xhat))
 
 
+@fault("small-cotangents-skipped", ln="LN-G1", bn="BN-G1", kind="gradient", dtypes=("bfloat16", *WIDE))
+class SmallCotangentsSkipped(Rows):
+    """Leaves dx of a row 0 where all its cotangents are below 2^-20, as if they were padding."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        near = np.max(np.abs(p.g), axis=1, keepdims=True, initial=0) < 2.0**-20
+        return np.where(near, p.x.dtype.type(0), super().input_gradient(p))
+
+
 @fault("dx-n-minus-one", ln="LN-G1", bn="BN-G1", kind="gradient")
 class DxNMinusOne(Rows):
     """Divides the sums in dx by n - 1."""

@@ -35,6 +35,15 @@ class RunningVarBessel(BatchNorm):
         return variance * self.number(count / (count - 1)) if count > 1 else variance
 
 
+@fault("running-var-bessel-of-samples", bn="BN-S2", kind="statistics")
+class RunningVarBesselOfSamples(BatchNorm):
+    """Enters N / (N - 1) of the variance into the running one, N being the number of samples, not of values."""
+
+    def contributed_variance(self, variance: Array, count: int, eps: np.floating) -> Array:
+        samples = self.shape[0]
+        return variance * self.number(samples / (samples - 1)) if samples > 1 else variance
+
+
 @fault(
     "bessel-n1-nan",
     bn="BN-E5",

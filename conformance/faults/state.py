@@ -355,6 +355,24 @@ class StatisticsKeptByAddress(StatisticsKept):
         return x.__array_interface__["data"][0]
 
 
+@fault("scale-kept-by-identity", bn="CM-P2", kind="state")
+class ScaleKeptByIdentity(BatchNorm):
+    """Keeps 1 / sqrt(running_var + eps) on the array object, and misses what is written into it later."""
+
+    handed: Array | None = None
+    kept: tuple[object, Array, Array] | None = None
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        self.handed = arrays[4]
+
+    def fixed_statistics(self, x: Array, mean: Array, variance: Array, eps: np.floating) -> Statistics:
+        assert self.handed is not None
+        key = id(self.handed), variance.shape, variance.dtype, float(eps)
+        if self.kept is None or self.kept[0] != key:
+            self.kept = key, self.rstd(variance, eps), self.handed
+        return Statistics(mean, variance, self.kept[1], fixed=True)
+
+
 @fault("running-mean-of-last-call", bn="CM-P2", kind="state")
 class RunningMeanOfLastCall(BatchNorm):
     """Keeps its own running mean from call to call and ignores the given one after the first."""

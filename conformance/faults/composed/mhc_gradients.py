@@ -21,6 +21,15 @@ class DxWithoutX(Mhc):
         return super().input_gradient(np.zeros_like(g), through)
 
 
+@fault("cotangents-kept-by-branch", mh="CM-C8", kind="gradient")
+class CotangentsKeptByBranch(Mhc):
+    """Keeps the cotangents of the branches by the callable, so that only the last is left of one that stands twice."""
+
+    def through_branches(self, x: Array, branches: Sequence[Any], cotangents: list[Array]) -> list[Array]:
+        last = {id(branch): k for k, branch in enumerate(branches)}
+        return [self.pulled(branches[k], x, cotangents[k], f"branches.{k}") for k in last.values()]
+
+
 @fault("dx-without-branches", mh="MH-G1", kind="gradient")
 class DxWithoutBranches(Mhc):
     """Leaves the branches out of dx."""

@@ -14,7 +14,7 @@ from ....adapters.numpy.operators.mhc import Mhc
 from ....adapters.numpy.operators.post_norm import PostNorm
 from ....adapters.numpy.operators.pre_norm import PreNorm
 from ....adapters.numpy.operators.residual import Residual
-from ..registry import SIXTEEN_BIT, fault
+from ..registry import SIXTEEN_BIT, WIDE, fault
 
 Array = np.ndarray
 
@@ -26,6 +26,15 @@ class PartsCalledTwice(Composed):
     def value(self, part: Any, x: Array, role: str) -> Array:
         super().value(part, x, role)
         return super().value(part, x, role)
+
+
+@fault("tiny-part-skipped", rs="RS-F1", pr="PR-F1", po="PO-F1", hw="HW-F1", mh="MH-F1", dtypes=("bfloat16", *WIDE))
+class TinyPartSkipped(Composed):
+    """Takes the values of a part for 0 where all are below 2^-20."""
+
+    def value(self, part: Any, x: Array, role: str) -> Array:
+        own = super().value(part, x, role)
+        return np.zeros_like(own) if np.max(np.abs(own), initial=0) < 2.0**-20 else own
 
 
 @fault("branches-called-backwards", mh="CM-C1", kind="state")
