@@ -8,6 +8,7 @@ from typing import TypedDict
 import attrs
 
 from ..reference.accuracy import AccuracyClass
+from ..reference.formats import FORMATS
 
 #: pytest then shows the test's line that passed these arguments, not the line here that refuses them.
 __tracebackhide__ = True
@@ -57,7 +58,7 @@ class JudgementOptions:
     affine: str = "folded"
     storage: str = "H0"
     cast: str = "last"
-    subnormals: str = "kept"
+    subnormals: str = attrs.field(default="kept", validator=attrs.validators.in_(("kept", "flushed")))
     running_variance: str = attrs.field(default="biased", validator=attrs.validators.in_(("biased", "bessel")))
     check_dtype: bool = True
     sample: int | None = attrs.field(default=None, validator=_check_sample)
@@ -66,10 +67,8 @@ class JudgementOptions:
     @property
     def accuracy(self) -> AccuracyClass:
         """The class of algorithms; ValueError for an unknown name."""
-        return AccuracyClass(
-            variance=self.variance_algorithm, affine=self.affine, storage=self.storage, cast=self.cast,
-            subnormals=self.subnormals,
-        )  # fmt: skip
+        flushed = frozenset(FORMATS) if self.subnormals == "flushed" else frozenset()
+        return AccuracyClass(self.variance_algorithm, self.affine, self.storage, self.cast, flushed)
 
 
 def wider_options(options: JudgementOptions, *, narrow: bool, centred: bool) -> Iterator[tuple[str, str]]:

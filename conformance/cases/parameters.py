@@ -16,8 +16,8 @@ AFFINE = ("ones", "none", "mixed", "powers", "zeros", "large", "small")
 #: A kind for a few cases of the deck: nothing else of the case shows beside it.
 HUGE = "huge"
 #: Cotangents. Most are not uniform, because with a uniform one and a gamma of ones dx is zero by law. Sparse ones
-#: single out one element; the uniform one is that of ``y.sum().backward()``. Small and large ones are a third of the
-#: format's exponents away from 1, which leaves room for products with the cube of 1 / sqrt(variance + eps).
+#: single out one element; the uniform one is that of ``y.sum().backward()``. Small and large ones are about a third of
+#: the format's exponents away from 1, which leaves room for products with the cube of 1 / sqrt(variance + eps).
 COTANGENT = ("mixed", "one_hot", "integers", "small", "ones", "large")
 
 #: The cotangent of size cases (sizes.py), whose parameter gradients are sums over all groups or values.
@@ -85,6 +85,8 @@ def cotangent_values(kind: str, shape: tuple[int, ...], format: Format, seed: in
     elif kind == "ones":
         values = np.ones(shape)
     else:
-        third = math.frexp(format.largest)[1] // 3
-        values = np.ldexp(random.standard_normal(shape) + 0.5, {"small": -third, "large": third}.get(kind, 0))
+        top = math.frexp(format.largest)[1]
+        # Large ones leave room for a product of two sums too, which second derivatives have: in float16 there is none.
+        exponent = {"small": -(top // 3), "large": (top - 16) // 3}.get(kind, 0)
+        values = np.ldexp(random.standard_normal(shape) + 0.5, exponent)
     return values.astype(format.dtype)

@@ -20,6 +20,7 @@ from ..judging.defects import words
 from ..judging.truth import is_about_gradients
 from ..judging.verdicts import Result, Verdict
 from ..results.report import Report
+from .alike import in_one
 from .cause import Cause
 from .consequences import Consequences, widest
 from .convention_search import ConventionSearch, Excuse, in_one_class
@@ -212,16 +213,18 @@ def _is_same_mistake(one: Cause, other: Cause) -> bool:
     here, there = set(one.faults), set(other.faults)
     if (one.target, one.op, one.convention) != (other.target, other.op, other.convention) or bool(here) != bool(there):
         return False
-    return here <= there or here >= there if here else one.sentence == other.sentence
+    return here <= there or here >= there if here else in_one(one.sentence, other.sentence) is not None
 
 
 def _merged_two(one: Cause, other: Cause) -> Cause:
     clearer = min(one, other, key=lambda cause: len(cause.faults))
-    parts: Mapping[str, tuple[str, ...]] = {
+    parts: dict[str, tuple[str, ...]] = {
         name: tuple(dict.fromkeys((*getattr(one, name), *getattr(other, name))))
         for name in ("bindings", "dtypes", "explains")
     }
-    return attrs.evolve(clearer, **{**parts, "dtypes": tuple(sorted(parts["dtypes"], key=tuple(DTYPES).index))})
+    parts["dtypes"] = tuple(sorted(parts["dtypes"], key=tuple(DTYPES).index))
+    sentence = clearer.sentence if clearer.is_known else in_one(one.sentence, other.sentence) or clearer.sentence
+    return attrs.evolve(clearer, sentence=sentence, **parts)
 
 
 def _with_cause(result: Result, causes: Sequence[Cause]) -> Result:

@@ -415,6 +415,10 @@ def _neither_open_nor_shut(gate: Array) -> Array:
     return np.where((gate > 0) & (gate < 1), gate, np.nan)
 
 
+#: What is smaller than this, beside the smallest right value, is 0 but for roundings.
+_NOTHING = 2.0**-40
+
+
 def _by_measure(seen: Sequence[ObservedResult], measures: Iterable[_Measure]) -> Iterator[Place]:
     """Places above or below a limit that separates wrong values from right ones."""
     for words, measure, whole in measures:
@@ -428,7 +432,10 @@ def _by_measure(seen: Sequence[ObservedResult], measures: Iterable[_Measure]) ->
             if not below.size or not np.isfinite((edge, below.max())).all():
                 continue
             limit, near = sign * edge, sign * float(below.max())
-            clause, value = _limit(words, limit, near, sign, whole=whole)
+            if sign < 0 and wrong.min() >= 0 and limit <= _NOTHING * near:
+                clause, value = f"where {words} is 0{' or next to it' if limit else ''}", limit
+            else:
+                clause, value = _limit(words, limit, near, sign, whole=whole)
             yield Place(clause, _beyond(measure, value, sign))
 
 

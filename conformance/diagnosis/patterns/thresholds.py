@@ -20,6 +20,9 @@ _ABOVE = ((1, 1), (1, 2), (1, 5), (1.5, 1), (2, -1), (2, 4), (3, 1))
 _BELOW = (0.95, 0.75, 0.5, 0.3)
 #: Blocks that a wrong size may be a multiple of, beside the last right and the first wrong size.
 _BLOCKS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256, 384, 512, 768, 1000, 1024, 2048)
+#: More calls of the last right and the first wrong size: of the first alone, a race that shows in half of the calls
+#: passes for a size once in eight times, and of both less often.
+_AGAIN = 3
 #: Wrong results are examined up to this many times the first wrong size.
 _NEAR = 3
 #: Powers of two, and sizes with many divisors. If they are right, a block that divides them may be the reason.
@@ -154,7 +157,7 @@ class _Sizes:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self.wrong(middle) else (middle, high)
-        if not self._stays(high):
+        if not (self._stays(high, wrong=True) and self._stays(low, wrong=False)):
             return None
         rule = self._rule(low, high)
         # Only sizes not far above: farther up nearly everything is wrong, which hides the values that are right.
@@ -162,13 +165,16 @@ class _Sizes:
         cases = tuple(at for size in sizes if (at := self.case(size)) is not None)
         return Threshold(self.extent, low, rule, cases)
 
-    def _stays(self, size: int) -> bool:
-        """Whether it is wrong once more. A mistake in the first call only is not about size."""
+    def _stays(self, size: int, *, wrong: bool) -> bool:
+        """Whether it is wrong, or right, each time. A mistake of the first call, or of chance, is not about size."""
         case = self.case(size)
         if case is None:
             return False
-        self.observer.forget(case)
-        return _is_wrong([*self.observer.observed([case])])
+        for _ in range(_AGAIN):
+            self.observer.forget(case)
+            if _is_wrong([*self.observer.observed([case])]) != wrong:
+                return False
+        return True
 
     def _of(self, violated: Sequence[Description]) -> Iterator[int]:
         """The sizes that violated cases may have in this extent."""
