@@ -34,7 +34,7 @@ _NO_DERIVATIVE = ("callbacks do not support JVP", "callbacks do not support tran
 #: What JAX reports for each program that it compiles or loads from disk.
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 #: The most programs that stay in memory. One takes about 1.7 MiB; a dtype needs some 600 in `quick`, most of them once.
-MOST_PROGRAMS = 500
+MOST_PROGRAMS = 400
 
 
 class _Guard:

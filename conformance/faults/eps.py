@@ -67,14 +67,8 @@ class EpsTenfold(Rows):
 class EpsInSum(Rows):
     """Adds eps to the sum of squares, before it is divided by the number of values."""
 
-    count = 1
-
-    def variance(self, x: Array, mean: Array) -> Array:
-        self.count = max(x.shape[1], 1)
-        return super().variance(x, mean)
-
-    def rstd(self, variance: Array, eps: np.floating) -> Array:
-        return super().rstd(variance, eps / variance.dtype.type(self.count))
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        return super().statistics(x, eps / eps.dtype.type(max(x.shape[1], 1)))
 
 
 @fault("eps-squared", ln="LN-F4", bn="BN-F4")
