@@ -63,9 +63,17 @@ class EpsTenfold(Rows):
         return super().rstd(variance, 10 * eps)
 
 
-@fault("eps-in-sum", ln="LN-F4", bn="BN-F4")
-class EpsInSum(Rows):
-    """Adds eps to the sum of squares, before it is divided by the number of values."""
+@fault(
+    "eps-on-sum",
+    ln="LN-F4",
+    bn="BN-F4",
+    sources=(
+        "https://github.com/patrick-kidger/equinox/pull/545",
+        "https://github.com/patrick-kidger/equinox/pull/629",
+    ),
+)
+class EpsOnSum(Rows):
+    """Adds eps to the sum of squares, so that it acts as eps / n."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
         return super().statistics(x, eps / eps.dtype.type(max(x.shape[1], 1)))

@@ -65,25 +65,6 @@ class HalvesMergedAsMoments(RmsNorm):
         return (first + second + between * between * (x.dtype.type(half) * (count - half) / count)) / count
 
 
-@fault(
-    "eps-on-sum",
-    rm="RM-F4",
-    sources=(
-        "https://github.com/patrick-kidger/equinox/pull/545",
-        "https://github.com/patrick-kidger/equinox/pull/629",
-    ),
-)
-class EpsOnSum(RmsNorm):
-    """Adds eps to the sum of squares, so that it acts as eps / n."""
-
-    def moments(self, x: Array) -> tuple[Array, Array]:
-        self.count = x.dtype.type(x.shape[1])
-        return super().moments(x)
-
-    def rstd(self, variance: Array, eps: np.floating) -> Array:
-        return super().rstd(variance, eps / self.count)
-
-
 @fault("eps-of-dtype", rm="RM-F4", kind="dtype", sources=issue("pytorch/pytorch#189581"))
 class EpsOfDtype(RmsNorm):
     """Uses the spacing of the dtype of x at 1, whatever eps is given."""
