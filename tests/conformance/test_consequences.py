@@ -191,7 +191,7 @@ def test_a_gradient_that_other_cases_lack_is_compared_where_it_is() -> None:
         return sound.vjp(x, branches, logits, g, **settings)
 
     report = run(function("mhc", sound.call, vjp=twice), explain=True)
-    assert "MH-G2" in standing(report) and not report.notes
+    assert standing(report) <= {"MH-G2", "MH-G7"} and not report.notes
 
 
 def test_the_report_tells_what_follows_in_one_line() -> None:
