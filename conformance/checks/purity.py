@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
@@ -309,7 +310,8 @@ def _memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
     """Judge calls with other values in the last call's tensors, or in its memory: the old values must not show."""
     yield from _values_replaced(subject, case)
     if "training" in case.settings:
-        yield from _values_replaced(subject, case.replace(training=not case.settings["training"]))
+        with contextlib.suppress(TargetRaised, BadOutput):  # CM-T1 says so where it must not
+            yield from _values_replaced(subject, case.replace(training=not case.settings["training"]))
 
 
 def _values_replaced(subject: Subject, case: Case) -> Iterator[Finding]:
