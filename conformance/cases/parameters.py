@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...reference.formats import Format
+from ...reference.formats import FORMATS, Format
 from .stream import Stream
 
 #: gamma and beta: none, neutral, or values of both signs, with zeros and powers of two among them.
@@ -70,6 +70,11 @@ def edge_places(n: int) -> tuple[int, ...]:
     return tuple(sorted({place for place in (0, 1, n // 4, n // 2, 3 * n // 4, n - 2, n - 1) if 0 <= place < n}))
 
 
+def tiny_exponent(format: Format) -> int:
+    """The exponent of small values: a third of the format's exponents below 1."""
+    return -(math.frexp(format.largest)[1] // 3)
+
+
 def cotangent_values(kind: str, shape: tuple[int, ...], format: Format, seed: int) -> NDArray[Any]:
     """Return a cotangent of this kind, with values of both signs and a mean away from zero."""
     random = Stream(seed, 2000, math.prod(shape), (*COTANGENT, EDGES).index(kind))
@@ -85,8 +90,8 @@ def cotangent_values(kind: str, shape: tuple[int, ...], format: Format, seed: in
     elif kind == "ones":
         values = np.ones(shape)
     else:
-        top = math.frexp(format.largest)[1]
-        # Large ones leave room for a product of two sums too, which second derivatives have: in float16 there is none.
-        exponent = {"small": -(top // 3), "large": (top - 16) // 3}.get(kind, 0)
+        # Large ones leave room for a product of two sums, which second derivatives have. It takes all that float16 has.
+        room = tiny_exponent(FORMATS["float16"])
+        exponent = {"small": tiny_exponent(format), "large": room - tiny_exponent(format)}.get(kind, 0)
         values = np.ldexp(random.standard_normal(shape) + 0.5, exponent)
     return values.astype(format.dtype)

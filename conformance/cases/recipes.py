@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ...reference.formats import Format
 from ...spec.parts import Part
 from .logits import fusion_logits, gate_logits
+from .parameters import tiny_exponent
 from .stream import Stream
 
 
@@ -86,8 +87,8 @@ class Drawn:
         """A part of a kind, with leaves named after the role."""
         if kind == "leaf":
             return Part("leaf", (self.values(f"{role}.h"),))
-        if kind == "tiny":  # a third of the exponents below 1, as small cotangents are
-            return Part("leaf", (self.values(f"{role}.h", -(math.frexp(self.format.largest)[1] // 3)),))
+        if kind == "tiny":
+            return Part("leaf", (self.values(f"{role}.h", tiny_exponent(self.format)),))
         if kind in ("linear", "tanh_linear"):
             return Part(kind, (self.matrix(f"{role}.w"),))
         if kind == "convolution":

@@ -222,7 +222,7 @@ def repeats_agree(subject: Subject, case: Case) -> Iterator[Finding]:
 _EPS, _OTHER_EPS = 2.0**-2, 2.0**-10
 
 
-def other_settings(case: Case) -> Iterator[Case]:
+def other_settings(subject: Subject, case: Case) -> Iterator[Case]:
     """The case with other settings: those that show beside each other, then those that choose other code, alone."""
     given, shape = case.settings, case.x.shape
     later: dict[str, float] = {}
@@ -234,8 +234,8 @@ def other_settings(case: Case) -> Iterator[Case]:
         yield case.replace(**later)
     if "CM-S1" in case.requirements:  # the exact results of a large call take long
         return
-    if "training" in given:
-        yield case.replace(training=not given["training"])
+    if (flipped := subject.in_other_mode(case)) is not None:
+        yield flipped
     if "groups" in given:
         channels = shape[given["channel_axis"]]
         others = (k for k in range(channels, 0, -1) if channels % k == 0 and k != given["groups"])
@@ -247,7 +247,7 @@ def other_settings(case: Case) -> Iterator[Case]:
 
 def _settings_changed(subject: Subject, case: Case) -> Iterator[Finding]:
     """Judge calls with the same tensors and other settings than the call before, and the first call after them."""
-    for later in other_settings(case):
+    for later in other_settings(subject, case):
         changed_ones = [name for name, value in later.settings.items() if value != case.settings[name]]
         first = case.replace(**{name: later.inputs[name] for name in affine_names(case)})
         calls = [partial(subject.outputs, one) for one in (first, later, first)]
@@ -309,9 +309,9 @@ _REUSED_MEMORY = {
 def _memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
     """Judge calls with other values in the last call's tensors, or in its memory: the old values must not show."""
     yield from _values_replaced(subject, case)
-    if "training" in case.settings:
+    if (flipped := subject.in_other_mode(case)) is not None:
         with contextlib.suppress(TargetRaised, BadOutput):  # CM-T1 says so where it must not
-            yield from _values_replaced(subject, case.replace(training=not case.settings["training"]))
+            yield from _values_replaced(subject, flipped)
 
 
 def _values_replaced(subject: Subject, case: Case) -> Iterator[Finding]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 _NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _RANGE = rf"({_NUMBER})(?: to ({_NUMBER}))?"
-#: What roundings, and so dtypes, may move a little.
+#: Numbers that differ a little between dtypes, because roundings do.
 _VARYING = re.compile(rf"(?<=wrong in ){_RANGE}(?= of \d)|(?<=about ){_RANGE}|(?<=largest error is ){_RANGE}(?= %)")
-#: Two values of one threshold differ by less: it lies somewhere between two cases, which are farther apart.
+#: Numbers that differ by a larger factor are about different mistakes. Neighbouring cases lie about this far apart.
 _APART = 4
 
 

@@ -186,7 +186,7 @@ class FirstCalls:
 
     def _pairs(self, case: Case) -> Iterator[tuple[Case, Case]]:
         """The case beside one with other settings, with another value near the start of x, or with a last value."""
-        for other in other_settings(case):
+        for other in other_settings(self.subject, case):
             yield case.replace(**{name: other.inputs[name] for name in affine_names(case)}), other
         for place in _PLACES:
             x = case.x.copy()

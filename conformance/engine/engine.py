@@ -202,6 +202,7 @@ class Run:
             flushes=platform.flushes,
             measured=platform.evidence(dtype),
             forward_only=self.plan.has_no_gradients(target.name),
+            mode=self.plan.mode_for(target.name),
             store=self.plan.store,
         )
         slow = bool(self._pace_of(subject))
@@ -271,6 +272,7 @@ class Run:
         if minimum is not None and subject.slow and own and not shape:  # a fixed shape is already a single one
             cases = [few for description in cases if (few := in_few_shapes(description)) is not None]
         mode = mode_of(subject, self.plan.mode_for(subject.target.name), cases, library)
+        subject.mode = mode.name
         cases_of_mode = cases_in(mode.name, cases)
         checks = self._checks(subject.operator, subject.format, mode.name)
         if subject.binding.seams is not None:

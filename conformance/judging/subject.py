@@ -133,6 +133,8 @@ class Subject:
     measured: Mapping[str, str] = attrs.field(factory=dict)
     #: Whether the user said that there are no gradients.
     forward_only: bool = False
+    #: The mode of batch_norm that it is judged in alone; empty for both.
+    mode: str = ""
     #: Whether its calls are slow. If so, fewer cases run on it.
     slow: bool = False
     #: How often one call is repeated to provoke a race (CM-P2, CM-P3).
@@ -319,6 +321,12 @@ class Subject:
         self._require_accepted(case)
         found = self.session.call(case.inputs, case.settings, parts=case.parts, mode=mode, times=times, alone=alone)
         return [checked_shapes(outputs, case) for outputs in found]
+
+    def in_other_mode(self, case: Case) -> Case | None:
+        """The case in the other mode; None where there is none, or where it is not judged."""
+        if self.mode or "training" not in case.settings:
+            return None
+        return case.replace(training=not case.settings["training"])
 
     def repetitions(self, case: Case) -> int:
         """How often a call of this case is repeated to provoke a race."""

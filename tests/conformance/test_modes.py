@@ -66,6 +66,17 @@ def test_a_frozen_layer_that_raises_needs_the_mode() -> None:
     assert run(target, mode="inference").conforms
 
 
+def test_a_frozen_layer_that_ignores_the_mode_is_judged_in_the_one_asked_for() -> None:
+    """It gives the results of inference in training too, which no check of the other mode may look at."""
+
+    def ignoring(x: Any, *arguments: Any, training: bool, **settings: Any) -> Any:
+        return BATCH_NORM.call(x, *arguments, training=False, **settings)
+
+    target = function("batch_norm", ignoring)
+    assert run(target, mode="inference", forward_only=True).conforms
+    assert not run(target, forward_only=True).conforms
+
+
 @pytest.mark.parametrize(
     "name",
     [

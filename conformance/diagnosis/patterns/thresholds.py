@@ -20,8 +20,7 @@ _ABOVE = ((1, 1), (1, 2), (1, 5), (1.5, 1), (2, -1), (2, 4), (3, 1))
 _BELOW = (0.95, 0.75, 0.5, 0.3)
 #: Blocks that a wrong size may be a multiple of, beside the last right and the first wrong size.
 _BLOCKS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256, 384, 512, 768, 1000, 1024, 2048)
-#: More calls of the last right and the first wrong size: of the first alone, a race that shows in half of the calls
-#: passes for a size once in eight times, and of both less often.
+#: More calls of the last right and of the first wrong size, so that a race seldom passes for a limit.
 _AGAIN = 3
 #: Wrong results are examined up to this many times the first wrong size.
 _NEAR = 3
