@@ -126,3 +126,10 @@ class Part:
 
 #: The parts of a call by role: one part, None, or several for "branches".
 Parts = typing.Mapping[str, typing.Union[Part, typing.Tuple[Part, ...], None]]
+
+
+def every_part(parts: Parts) -> Iterator[Part]:
+    """Every part of a call, the branches one by one."""
+    for part in parts.values():
+        if part is not None:
+            yield from part if isinstance(part, tuple) else (part,)

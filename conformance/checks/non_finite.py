@@ -10,6 +10,7 @@ import numpy as np
 
 from ...spec.errors import Unsupported
 from ...spec.operators import OPERATORS
+from ...spec.parts import every_part
 from ..cases.case import Case
 from ..judging.calls import checked_shapes
 from ..judging.findings import Finding
@@ -81,9 +82,7 @@ def _poisoned(case: Case, poison: float) -> PoisonedCase:
 
 def _reads_nothing(case: Case) -> bool:
     """Whether the parts return values that do not depend on their inputs."""
-    return case.description is not None and case.description.recipe in (
-        "leaf", "leaf_carry", "zero", "counted", "dropped_leaf", "equal"
-    )  # fmt: skip
+    return all(part.constant for part in every_part(case.parts))
 
 
 @check("CM-N1", raising="violates")

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from ...spec.errors import PART_ERRORS, BadOutput, TakesNoPart, TargetRaised, Unsupported
-from ...spec.parts import Part
+from ...spec.parts import Part, every_part
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
@@ -149,13 +149,9 @@ def shared_leaves(subject: Subject, case: Case) -> Iterator[Finding]:
 def _gradients_of_shared(subject: Subject, case: Case, note: str) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
     gradients = subject.observe(case).gradients
-    names = [leaf for part in case.parts.values() if part for one in _several(part) for leaf in one.all_leaves()]
+    names = [leaf for part in every_part(case.parts) for leaf in part.all_leaves()]
     for name in sorted({f"d{name}" for name in names if names.count(name) > 1}):
         yield subject.judge_gradient(case, name, reached(gradients, name), note=note)
-
-
-def _several(part: Part | tuple[Part, ...]) -> tuple[Part, ...]:
-    return part if isinstance(part, tuple) else (part,)
 
 
 @check("CM-C9", every=recipes("identity", "view"))

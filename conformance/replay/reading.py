@@ -16,7 +16,7 @@ import numpy as np
 from ...reference.formats import FORMATS
 from ...spec.layout import Layout
 from ...spec.operators import OPERATORS, Groups
-from ...spec.parts import Part
+from ...spec.parts import every_part
 from ..cases.case import Case
 from ..cases.description import Description
 from ..cases.regimes import REGIMES
@@ -133,17 +133,13 @@ def case_of(operator: str, counterexample: Mapping[str, Any], place: str) -> Cas
 def _check_names(
     arrays: Mapping[str, np.ndarray | None], parameters: tuple[str, ...], parts: Mapping[str, Any], place: str
 ) -> None:
-    leaves = [leaf for part in parts.values() for one in _several(part) for leaf in one.all_leaves()]
+    leaves = [leaf for part in every_part(parts) for leaf in part.all_leaves()]
     needed = {"x", "g", *parameters, *leaves}
     if set(arrays) != needed:
         raise Damage(f"{place}.inputs has {', '.join(sorted(arrays))}, and the call takes {', '.join(sorted(needed))}")
     for name in ("x", "g", *leaves):
         if arrays[name] is None:
             raise Damage(f"{place}.inputs.{name} is null")
-
-
-def _several(part: Part | tuple[Part, ...] | None) -> tuple[Part, ...]:
-    return part if isinstance(part, tuple) else () if part is None else (part,)
 
 
 def _check_shapes(case: Case, place: str) -> None:

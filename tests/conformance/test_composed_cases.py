@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import attrs
 import numpy as np
 import pytest
 
 from normspec.adapters.binding import idle
 from normspec.conformance.cases.case import Case, build
+from normspec.conformance.cases.composed_deck import DERIVATIVES, LAWS
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.generate import generate
 from normspec.conformance.cases.logits import FUSIONS, GATES
-from normspec.conformance.cases.recipes import RECIPES
+from normspec.conformance.cases.recipes import ALONG_SEQUENCE, RECIPES
 from normspec.conformance.checks.catalogue import checks_of
+from normspec.conformance.engine.tally import findings
+from normspec.conformance.judging.subject import Subject
 from normspec.conformance.requests.profiles import PROFILES
 from normspec.spec.operators import COMPOSED, OPERATORS
-from normspec.spec.parts import KINDS, Part
+from normspec.spec.parts import KINDS, Part, every_part
 
-from .runs import DTYPES
+from .runs import DTYPES, VARIANT, specimen
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
@@ -36,7 +40,7 @@ def quick(operator: str) -> list[Description]:
 
 def parts_of(case: Case) -> Iterator[Part]:
     """Every part of a case, those inside others included."""
-    waiting = [one for part in case.parts.values() if part for one in (part if isinstance(part, tuple) else (part,))]
+    waiting = [*every_part(case.parts)]
     while waiting:
         part = waiting.pop()
         yield part
@@ -123,3 +127,30 @@ def test_what_y_does_not_depend_on_needs_no_gradient():
         assert idle("pre_norm", by_recipe[recipe].parts) == names
     for case in (build(description, "float32") for description in quick("mhc")):
         assert idle("mhc", case.parts) == (("logits",) if len(case.parts["branches"]) == 1 else ())
+
+
+#: A sound variant of every composed operator, in float32.
+PLAIN = {
+    "residual": "rs-plain",
+    "pre_norm": "pr-two-pass",
+    "post_norm": "po-two-pass",
+    "highway": "hw-plain",
+    "mhc": "mh-plain",
+}
+
+
+@of_every_operator
+def test_a_sound_function_passes_the_laws_with_every_recipe(operator):
+    """Free cases give the laws and the derivatives to any recipe that reads each group by itself."""
+    target = specimen(VARIANT[PLAIN[operator]])
+    subject = Subject(target, target.bindings[0], "float32")
+    violated = set()
+    for recipe in RECIPES[operator]:
+        if recipe in ALONG_SEQUENCE:
+            continue
+        plain = Description(operator, 2, (("witness", 0), ("normal", 1)), eps=2.0**-10, recipe=recipe, count=2)
+        case = build(attrs.evolve(plain, requirements=LAWS | DERIVATIVES), "float32")
+        for check in checks_of(operator):
+            if check.when(case):
+                violated |= {(recipe, check.requirement) for one in findings(check, subject, case) if one.violated}
+    assert not violated
