@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from normspec.adapters.targets import resolve
-from normspec.conformance.cases.case import Case
+from normspec.conformance.cases.case import Case, build
+from normspec.conformance.cases.description import Description
 from normspec.conformance.checks.catalogue import checks_of
+from normspec.conformance.checks.composed_values import extreme_gradients
 from normspec.conformance.checks.relations import equal
 from normspec.conformance.judging.subject import Subject
 from normspec.conformance.requests.implementation_targets import implementation_target
@@ -18,6 +20,8 @@ from normspec.conformance.sound.composed.working import Native
 from normspec.conformance.sound.conventions import OnePass
 from normspec.conformance.sound.registry import combined
 from normspec.reference.formats import FORMATS
+
+from .runs import VARIANT, specimen
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
@@ -163,3 +167,18 @@ def test_bits_are_promised_only_where_values_are(x: float, judged: bool) -> None
     zero = np.zeros(case.x.shape, np.float32)
     found = equal(subject, case, "dx", zero * np.nan, zero, "two calls", calls=(), bound=subject.bound(case, "dx"))
     assert (found.violated, found.judged) == (judged, judged)
+
+
+@pytest.mark.parametrize(("x", "judged"), [(14360.0, False), (3.0, True)])
+def test_a_product_that_overflows_before_a_shut_gate_is_not_judged(x: float, judged: bool) -> None:
+    """In float16 g x = 5 * 14,360 is infinite, and infinity times c (1 - c) = 0 is NaN in sound code (HW-G6)."""
+    drawn = build(Description("highway", 2, (("normal", 0),), recipe="leaf_carry", logits="closed"), "float16")
+    case = drawn.replace(x=np.full_like(drawn.x, x), g=np.full_like(drawn.g, 5))
+    target = specimen(VARIANT["hw-native"])
+    subject = Subject(target, target.bindings[0], "float16", conventions={"storage": "native"})
+    with np.errstate(all="ignore"):
+        carry = subject.observe(case).gradients["dcarry.z"]
+        found = [*extreme_gradients(subject, case)]
+    assert np.isnan(carry).all() != judged
+    assert [one.judged for one in found if one.output == "dcarry.z"] == [judged]
+    assert not any(one.violated for one in found)
