@@ -21,6 +21,7 @@ from ..declarations import Declarations
 from ..evaluation import Evaluation, EvaluationGradients
 from ..known import Failure
 from ..loading import load_operators
+from ..memory import return_free_memory
 from ..same_bits import same_bits
 from ..targets import resolve
 from .codec import PROTOCOL, Frames, encode
@@ -159,12 +160,13 @@ class Server:
         return self._sessions[key]
 
     def _free_if_changed(self, request: Request) -> None:
-        """Free compiled programs of earlier calls if the operator or the dtype has changed."""
+        """Free compiled programs and memory of earlier calls if the operator or the dtype has changed."""
         target, x = self._opened_target(), request["inputs"]["x"]
         unit = target.bindings[request["binding"]].operator, None if x is None else x.dtype
         if unit != self._unit:
             self._unit = unit
             target.bridge.free_compiled()
+            return_free_memory()
 
     # Calls of which nothing is kept ---------------------------------------------------------------------------
 

@@ -105,6 +105,11 @@ class Case:
         """Free the computed truths; they are made again on request."""
         self._truths.clear()
 
+    def forget_intermediates(self) -> None:
+        """Free what the truths were computed from; it is computed again on request."""
+        for truth in self._truths.values():
+            truth.forget_intermediates()
+
     @cached_property
     def _derived(self) -> dict[str, Any]:
         return {}

@@ -155,7 +155,7 @@ def extreme_gradients(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _naming_nan(finding: Finding) -> Finding:
     """The finding, which says so if the violation is a NaN."""
-    nan = finding.violated and np.isnan(finding.got)
+    nan = finding.violated and finding.got is not None and np.isnan(finding.got)
     return attrs.evolve(finding, note="NaN from finite data") if nan else finding
 
 

@@ -189,6 +189,7 @@ class Run:
             self._run_subject(subject, cases, library, rows, minimum, first=first)
         finally:
             self._results += folded(rows)
+            subject.forget()
 
     def subject(self, target: Target, binding: Binding, dtype: str) -> Subject:
         """The subject of this run for a binding in a dtype."""
@@ -380,6 +381,8 @@ class Run:
                 self._tell(subject)
         if case.bulky:
             case.forget_truths()
+        else:
+            case.forget_intermediates()
         return ""
 
     def _try_extra_cases(

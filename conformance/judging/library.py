@@ -43,6 +43,12 @@ class Library:
             self._built[description] = self.fresh(description)
         return self._built[description]
 
+    def forget(self) -> None:
+        """Drop all cases and their truths; the two refer to each other, so nothing else would free them at once."""
+        for case in self._built.values():
+            case.forget_truths()
+        self._built.clear()
+
     def fresh(self, description: Description) -> Case:
         """Build a case without keeping it, because shrinking makes many."""
         mixed = description.mixed and self.format.narrow

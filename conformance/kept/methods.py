@@ -25,7 +25,13 @@ class CachedMethods:
 
     #: The store on disk; None if results are kept in memory only.
     store: Store | None = attrs.field(default=None, kw_only=True)
+    #: Results by method and arguments: those that ``cached_on_disk`` keeps, and the intermediate ones.
     _found: dict[Hashable, Any] = attrs.field(factory=dict, init=False)
+    _intermediate: dict[Hashable, Any] = attrs.field(factory=dict, init=False)
+
+    def forget_intermediates(self) -> None:
+        """Drop what ``cached_in_memory`` keeps."""
+        self._intermediate.clear()
 
     @property
     def identity(self) -> Hashable:
@@ -33,22 +39,29 @@ class CachedMethods:
         raise NotImplementedError
 
 
-def cached_in_memory(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """Compute a method once for the same arguments; arrays are compared by content."""
-
+def _computed_once(
+    method: Callable[Concatenate[S, P], T], results: Callable[[S], dict[Hashable, Any]]
+) -> Callable[Concatenate[S, P], T]:
     @wraps(method)
     def found(self: S, *arguments: P.args, **named: P.kwargs) -> T:
         key = (method.__name__, token(arguments), token(named))
-        if key not in self._found:
-            self._found[key] = method(self, *arguments, **named)
-        return self._found[key]
+        known = results(self)
+        if key not in known:
+            known[key] = method(self, *arguments, **named)
+        return known[key]
 
     return found
 
 
-def cached_on_disk(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """As ``cached_in_memory``, for a method that returns arrays; the store, if there is one, keeps its results too."""
+def cached_in_memory(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Compute a method once for the same arguments, which are compared by content, until intermediates are dropped."""
+    return _computed_once(method, lambda self: self._intermediate)
 
+
+def cached_on_disk(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Compute a method that returns arrays once for the same arguments; a store keeps the result for later runs."""
+
+    @wraps(method)
     def found(self: S, *arguments: P.args, **named: P.kwargs) -> T:
         if self.store is None:
             return method(self, *arguments, **named)
@@ -63,4 +76,4 @@ def cached_on_disk(method: Callable[Concatenate[S, P], T]) -> Callable[Concatena
         self.store.put(key, encoded(value))
         return value
 
-    return cached_in_memory(wraps(method)(found))
+    return _computed_once(found, lambda self: self._found)

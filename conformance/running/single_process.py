@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from ...adapters.memory import return_free_memory
 from ...adapters.target import Target
 from ..diagnosis.causes import diagnosed
 from ..engine.declaration_search import with_passing_declarations
@@ -79,9 +80,13 @@ class SingleProcess:
 
     def judge(self, unit: Unit, listener: Listener | None = None) -> Report:
         """The report on a unit; a partial one if it is interrupted. The listener receives its progress."""
-        run = Run(self._plan(unit.targets, unit.seed), listener, self._preparation.taken(unit), paces=self.paces)
+        libraries = self._preparation.taken(unit)
+        run = Run(self._plan(unit.targets, unit.seed), listener, libraries, paces=self.paces)
         report = run.report([(unit.operator, unit.dtype)])
         self.interrupted = run.interrupted
+        for library in libraries.values():  # no other unit needs it, and the next is about to fill its own
+            library.forget()
+        return_free_memory()
         return report
 
     def measure(self) -> Mapping[str, str]:
