@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +12,9 @@ import pytest
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.description import Description
+from normspec.conformance.judging.library import Library
 from normspec.conformance.judging.truth import Truth, arithmetic_of
+from normspec.conformance.judging.truths import truth_of
 from normspec.reference.accuracy import AccuracyClass
 from normspec.reference.double_double import DD
 
@@ -151,3 +155,28 @@ def test_no_groups_have_a_truth() -> None:
         gradient = truth.gradients()[name]
         assert gradient is not None
         np.testing.assert_array_equal(gradient.hi, np.zeros(4))
+
+
+def test_results_stay_when_intermediates_go() -> None:
+    """What a bound was computed from is dropped, the bound itself is not computed twice."""
+    case = build(Description("layer_norm", 4, (("normal", 0),)), "float32")
+    truth, arithmetic = truth_of(case, None), arithmetic_of(case, AccuracyClass())
+    bound, envelope = truth.bound("dx", arithmetic), truth.envelope(arithmetic)
+    case.forget_intermediates()
+    assert truth.bound("dx", arithmetic) is bound
+    assert truth.envelope(arithmetic) is not envelope
+
+
+def test_a_library_frees_its_cases_at_once() -> None:
+    """A case and its truth refer to each other; forgetting them leaves nothing for the garbage collector."""
+    library, description = Library("float32"), Description("layer_norm", 4, (("normal", 0),))
+    case = library.case(description)
+    _ = truth_of(case, None).outputs()
+    freed = weakref.ref(case)
+    del case
+    gc.disable()
+    try:
+        library.forget()
+        assert freed() is None
+    finally:
+        gc.enable()
