@@ -82,6 +82,8 @@ class Summary:
     #: The request that its folder stores: identity, kinds of units, seeds.
     asked: Mapping[str, Any]
     units: int = 0
+    #: The seeds of these units, those of earlier commands included.
+    seeds: set[int] = attrs.field(factory=set)
     seconds: float = 0.0
     cases: int = 0
     #: Number of lines of the folder that were cut off or damaged.
@@ -111,6 +113,7 @@ class Summary:
         key = key_in(record)
         first, last = self.asked["seeds"]
         self.units += 1
+        self.seeds.add(key.seed)
         self._met += first <= key.seed < last
         self.seconds += record["seconds"]
         units, seconds = self.paces.get(key.kind, (0, 0.0))
@@ -131,6 +134,15 @@ class Summary:
         """Number of requested units that are not done."""
         first, last = self.asked["seeds"]
         return len(self.asked["kinds"]) * (last - first) - self._met
+
+    def stretches(self) -> list[tuple[int, int]]:
+        """The seeds that were asked for or are done, as stretches from a first seed up to and without a last."""
+        first, last = self.asked["seeds"]
+        found: list[tuple[int, int]] = []
+        for begin, end in sorted([(first, last), *((seed, seed + 1) for seed in self.seeds)]):
+            before = found.pop() if found and begin <= found[-1][1] else (begin, end)
+            found.append((before[0], max(before[1], end)))
+        return found
 
     def seconds_for(self, units: Mapping[tuple[str, str, str], int]) -> float:
         """Seconds for this many units of each kind one after the other, estimated from the units that are done."""

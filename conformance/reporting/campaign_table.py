@@ -79,11 +79,11 @@ def _told(one: Nearness | None) -> str:
 
 def totals(summary: Summary) -> list[tuple[str, str]]:
     """The figures of the whole campaign, each with its name."""
-    first, last = summary.asked["seeds"]
+    seeds = " and ".join(f"{first}:{last}" for first, last in summary.stretches())
     missing = f", {summary.missing:,} missing" if summary.missing else ""
     identity = summary.asked["identity"]
     figures = [
-        ("profile", f"{identity['profile']}, seeds {first}:{last}, {_versions(summary)}"),
+        ("profile", f"{identity['profile']}, seeds {seeds}, {_versions(summary)}"),
         ("units", f"{summary.units:,}{missing}, {duration(summary.seconds)} on one core"),
         ("judged", f"{summary.cases:,} cases"),
         ("violations", f"{summary.violations:,}"),

@@ -141,6 +141,12 @@ def test_more_seeds_go_on_with_a_campaign(whole, cut, judged):
     assert go_on(out, seeds=range(1)).units == 6
 
 
+def test_a_summary_names_the_seeds_of_earlier_commands_too():
+    """Its figures are of all units in the folder."""
+    summary = Summary({"identity": {"targets": ["numpy"]}, "kinds": [], "seeds": [4, 6]}, seeds={0, 1, 3, 6, 9})
+    assert summary.stretches() == [(0, 2), (3, 7), (9, 10)]
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
 def test_a_record_that_was_cut_off_is_noticed_and_its_unit_done_again(whole, cut, judged, share):
     """However much of the last record reached the disk, the campaign ends like one without interruption."""
