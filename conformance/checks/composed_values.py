@@ -141,7 +141,7 @@ for _requirement, (_wanted, _every) in _GRADIENTS.items():
 
 @check("HW-F4", "MH-F3")
 def extreme_logits(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Logits of any size, infinite ones among them, leave y within the envelope, which NaN is not."""
+    """Logits of any size, infinite ones among them, leave y within the envelope; a NaN is outside it."""
     yield _naming_nan(subject.judge_output(case, "y", subject.observe(case).outputs["y"]))
 
 
