@@ -80,7 +80,7 @@ def _handed_as(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _lacking(subject: Subject, case: Case) -> Iterator[Finding]:
-    raise Unsupported("it brings its own sublayers: what lies around them is judged, at the seams")
+    raise Unsupported("the layer has its own sublayers, so only what happens around them is judged")
     yield
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class SeedsParameter(click.ParamType):
-    """Seeds from a first one up to a last one, which is excluded."""
+    """Seeds from a first one up to a last one, which is not included."""
 
     name = "seeds"
 
@@ -46,13 +46,17 @@ class SeedsParameter(click.ParamType):
         """The seeds; a usage error if the text gives none."""
         first, colon, last = str(value).partition(":")
         if not (colon and first.isdecimal() and last.isdecimal() and int(first) < int(last)):
-            self.fail(f"{value!r} are no seeds: write FIRST:LAST, such as 0:1000, which ends with 999", param, ctx)
+            self.fail(
+                f"{value!r} is not a range of seeds: write FIRST:LAST, such as 0:1000; LAST itself is not included",
+                param,
+                ctx,
+            )
         return range(int(first), int(last))
 
 
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
-@click.option("--seeds", type=SeedsParameter(), metavar="A:B", help="The seeds from A on, up to B and without it.")
+@click.option("--seeds", type=SeedsParameter(), metavar="A:B", help="The seeds from A up to, but not including, B.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The folder that keeps what is done.")
 @click.option(
     "--summary", type=click.Path(path_type=Path), metavar="DIR", help="Print what DIR holds, and run nothing."
@@ -74,11 +78,11 @@ def campaign(
     summary: Path | None,
     **options: Any,
 ) -> int:
-    """Check targets on many seeds: a soak test that can be stopped and gone on with.
+    """Check targets on many seeds: a soak test that can be stopped and continued.
 
     TARGET is what `normspec check` takes, or `sound` for all sound functions of the self-test. A unit is a target, an
-    operator, a dtype and a seed. Each is kept in DIR when it is done, and the same command goes on where it stopped.
-    At the end DIR has summary.json, summary.md and a plot, ratios.svg.
+    operator, a dtype and a seed. Each unit is stored in DIR when it is done, and the same command continues where it
+    stopped. At the end DIR has summary.json, summary.md and a plot, ratios.svg.
 
     Exit status: 0 no violation, 1 a MUST is violated, 2 nothing was judged, 3 stopped before the end, or errors.
     """

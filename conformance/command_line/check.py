@@ -62,11 +62,14 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 @require_option
 @binding_option
 @mode_option
-@click.option("--forward-only", is_flag=True, help="Your function has no gradients by design: call them unsupported.")
+@click.option(
+    "--forward-only", is_flag=True, help="Your function has no gradients by design: report them as unsupported."
+)
 @click.option(
     "--slow/--no-slow",
     default=None,
-    help="Put each requirement to few cases of few shapes, or to all. Default: few where a call takes 20 ms or more.",
+    help="Run each requirement on a few cases of a few shapes, or on all. Default: a few if a call takes "
+    "20 ms or more.",
 )
 @layer_options
 @python_option
@@ -81,7 +84,7 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
     "folder that NORMSPEC_CACHE names, or ~/.cache/normspec.",
 )
 @click.option("--no-cache", is_flag=True, help="Judge everything now, and keep nothing.")
-@click.option("--resume", is_flag=True, help="Go on with the last run of this very command, if it was interrupted.")
+@click.option("--resume", is_flag=True, help="Continue the last run of this same command, if it was interrupted.")
 @config_option
 @replay_option
 @reproduce_option

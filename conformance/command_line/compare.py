@@ -27,13 +27,19 @@ from .settings import interpreters, setting, targets_to_check
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @click.option("--op", "ops", multiple=True, metavar="OP", help="An operator; layer_norm and batch_norm by default.")
 @framework_option
-@click.option("--dtype", default="float32", show_default=True, metavar="D", help="Of rows about no other dtype.")
+@click.option(
+    "--dtype",
+    default="float32",
+    show_default=True,
+    metavar="D",
+    help="The dtype of all rows that are not about a particular dtype.",
+)
 @device_option
 @python_option
 @time_limit_option
 @memory_limit_option
 @config_option
-@click.option("--all-bindings", is_flag=True, help="Every spelling of an operator, not a target's first alone.")
+@click.option("--all-bindings", is_flag=True, help="Measure every binding of an operator, not only the first.")
 @click.option("--markdown", is_flag=True, help="Print GitHub's Markdown in place of the table.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the table with its evidence; - for standard output.")
 @click.pass_context

@@ -30,14 +30,14 @@ def ensure_writable(name: str, option: str = "--json") -> None:
         )
     if path.exists():
         if not os.access(path, os.W_OK):
-            raise UnwritableFile(f"{told} may not be written; name another file")
+            raise UnwritableFile(f"{told} is not writable; name another file")
         if path.suffix in _HAND_WRITTEN and path.suffix != _SUFFIXES.get(option):
-            raise UnwritableFile(f"{told} would be overwritten, and it is no report; name another file")
+            raise UnwritableFile(f"{told} would be overwritten, and it is not a report; name another file")
         return
     if not path.parent.is_dir():
-        raise UnwritableFile(f"{told} has no folder to lie in; create {path.parent} first")
+        raise UnwritableFile(f"the folder of {told} does not exist; create {path.parent} first")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise UnwritableFile(f"{told} lies in a folder that may not be written; name another file")
+        raise UnwritableFile(f"{told} is in a folder that is not writable; name another file")
 
 
 #: Endings of files that people write by hand: targets and configuration. A report never replaces such a file.

@@ -20,12 +20,12 @@ from .destination import STDOUT, ensure_writable, status_after_writing
 def diff(old: str, new: str, json_file: str | None) -> int:
     """Compare two reports that `normspec check --json` wrote.
 
-    It shows who began or ceased to conform, what is violated now or no longer, causes that are new or gone, what is no
-    longer judged, and errors that moved by more than twofold. Results are compared by target, operator, binding and
-    dtype.
+    It shows which targets began or ceased to conform, what is newly violated or no longer violated, causes that are new
+    or gone, what is no longer judged, and errors that changed by more than a factor of two. Results are compared by
+    target, operator, binding and dtype.
 
-    Exit status: 1 where something is worse: a target ceased to conform, a MUST is violated that was not, a cause is
-    new, or what was judged is not any more; 0 where nothing is, 2 where a report cannot be read.
+    Exit status: 1 if something got worse: a target no longer conforms, a MUST is newly violated, a cause is new, or
+    something is no longer judged; 0 otherwise; 2 if a report cannot be read.
     """
     from ..replay.loading import load_report
 

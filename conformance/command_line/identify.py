@@ -27,13 +27,19 @@ from .settings import interpreters, setting, targets_to_check
 @click.argument("target", metavar="TARGET")
 @click.option("--op", "ops", multiple=True, metavar="OP", help="An operator; by default those that the target is.")
 @framework_option
-@click.option("--dtype", default="float32", show_default=True, metavar="D", help="Of lines about no other dtype.")
+@click.option(
+    "--dtype",
+    default="float32",
+    show_default=True,
+    metavar="D",
+    help="The dtype of all lines that are not about a particular dtype.",
+)
 @device_option
 @python_option
 @time_limit_option
 @memory_limit_option
 @config_option
-@click.option("--all-bindings", is_flag=True, help="Every spelling of an operator, not the target's first alone.")
+@click.option("--all-bindings", is_flag=True, help="Measure every binding of an operator, not only the first.")
 @click.option("--brief", is_flag=True, help="Leave out how each line is established.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the card with its evidence; - for standard output.")
 @click.pass_context
@@ -52,10 +58,10 @@ def identify(
 ) -> int:
     """Find out which normalisation an implementation is.
 
-    TARGET is what `normspec check` takes. The card says where eps goes and what it amounts to, which variance, axes,
-    gain and running statistics, how accurate it is, what is rounded to 16 bits, which derivatives there are, and what
-    becomes of NaN, infinity, empty and constant groups; and by which measurement each line is established. Nothing is
-    judged.
+    TARGET is what `normspec check` takes. The card says where eps is added and its effective value, which variance,
+    axes, gain and running statistics are used, how accurate the results are, what is rounded to 16 bits, which
+    derivatives there are, and how NaN, infinity, empty and constant groups are treated. Each line names the measurement
+    behind it. Nothing is judged.
 
     Exit status: 0 established, 2 nothing could be, 3 only in part.
     """

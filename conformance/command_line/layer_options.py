@@ -26,7 +26,7 @@ _fixed = click.option(
     "--fixed",
     multiple=True,
     metavar="NAME=VALUE,...",
-    help="What your function has written in, or your layer does not tell, such as eps=1e-6,axes=-1,beta=none.",
+    help="Settings that your function hard-codes or your layer does not show, such as eps=1e-6,axes=-1,beta=none.",
 )
 
 

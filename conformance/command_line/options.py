@@ -45,8 +45,9 @@ op_option = click.option(
 framework_option = click.option(
     "--framework",
     metavar="NAME",
-    help=f"Whose tensors your function takes: {', '.join(name for name in FRAMEWORKS if '[' not in name)}. "
-    "Needed where its imports do not tell.",
+    help="The framework whose tensors your function takes: "
+    f"{', '.join(name for name in FRAMEWORKS if '[' not in name)}. "
+    "Needed if its imports do not show it.",
 )
 
 dtype_option = click.option(
@@ -62,7 +63,8 @@ device_option = click.option(
     default="cpu",
     show_default=True,
     metavar="DEV",
-    help="Where to run, as the framework says it: cuda or cuda:1 for PyTorch, /GPU:0 for TensorFlow, gpu for JAX.",
+    help="The device, under the framework's name for it: cuda or cuda:1 for PyTorch, /GPU:0 for "
+    "TensorFlow, gpu for JAX.",
 )
 
 convention_option = click.option(
@@ -76,7 +78,7 @@ convention_option = click.option(
 mode_option = click.option(
     "--mode",
     metavar="MODE",
-    help="training or inference: judge batch_norm in that mode alone. A function that declines every training call is "
+    help="training or inference: judge batch_norm only in that mode. A function that declines every training call is "
     "judged in inference without it.",
 )
 
@@ -84,22 +86,23 @@ only_option = click.option(
     "--only",
     multiple=True,
     metavar="WHAT",
-    help="Judge this alone: an id such as LN-F3, a pattern such as 'LN-G*', a subject such as gradients, or a bundle; "
-    "repeat, or put commas, for several.",
+    help="Judge only this: an id such as LN-F3, a pattern such as 'LN-G*', a subject such as gradients, or a bundle; "
+    "repeat the option, or separate several with commas.",
 )
 
 require_option = click.option(
     "--require",
     multiple=True,
     metavar="WHAT",
-    help="Make this a MUST: CM-P3, or a bundle such as deterministic or batch-invariant; as --only says it.",
+    help="Treat this as a MUST: CM-P3, or a bundle such as deterministic or batch-invariant; in the same "
+    "words as --only.",
 )
 
 binding_option = click.option(
     "--binding",
     multiple=True,
     metavar="NAME",
-    help="Of a framework's own layers judge these alone: torch.nn.functional.layer_norm, or 'torch.nn.functional.*'.",
+    help="Judge only these bindings of a framework: torch.nn.functional.layer_norm, or 'torch.nn.functional.*'.",
 )
 
 time_limit_option = click.option(
@@ -108,7 +111,8 @@ time_limit_option = click.option(
     default=f"{Limits().seconds:g}",
     show_default=True,
     metavar="SECONDS|none",
-    help="What a target may take for one requirement on one case; then it is stopped, and the rest goes on.",
+    help="The time that a target may take for one requirement on one case. After that it is stopped, and "
+    "the run continues.",
 )
 
 memory_limit_option = click.option(

@@ -54,7 +54,9 @@ _OPTIONS = (
     click.option(
         "--write-expected",
         metavar="FILE",
-        help="Draft entries of expected failures for what fails now, at the end of a normspec.toml; reasons are yours.",
+        help="Append an entry of expected failures for everything that fails now to a normspec.toml; fill in "
+        "the reasons "
+        "yourself.",
     ),
     click.option(
         "--format",

@@ -9,7 +9,7 @@ import click
 replay_option = click.option(
     "--replay",
     metavar="REPORT.json",
-    help="Judge nothing but the failed cases of a report that --json wrote, each as it stands there.",
+    help="Judge only the failed cases of a report that --json wrote, each exactly as it is stored.",
 )
 
 reproduce_option = click.option(

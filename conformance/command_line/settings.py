@@ -107,7 +107,7 @@ def targets_to_check(
     if asked or "targets" in configuration.values:
         targets = tuple(one for name in asked or configuration.values["targets"] for one in _expanded(name, op))
     elif OTHER_TARGETS in pythons:
-        raise UnknownTarget("what is installed beside another interpreter is not known here: name the targets to check")
+        raise UnknownTarget("the packages of another interpreter are not known here: name the targets to check")
     else:
         targets = tuple(name for name in KNOWN if name in pythons or not missing(name))
     names = [full_name(name) if name in TARGETS else name for name in targets]

@@ -72,7 +72,7 @@ def _ensure_folder(out: Path) -> None:
     except OSError as error:
         raise _unwritable(out, error) from error
     if not os.access(out, os.W_OK | os.X_OK):
-        raise UnwritableFile(f"--out {out} is a folder that may not be written; name another")
+        raise UnwritableFile(f"--out {out} is a folder that is not writable; name another")
 
 
 def _unwritable(out: Path, error: OSError) -> UnwritableFile:

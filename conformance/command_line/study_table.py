@@ -19,8 +19,8 @@ _STYLES = {
 
 #: A note on the verdict of a --quick run, which readers need before they quote it.
 _SMALLER = (
-    "Models are smaller here, with fewer steps and points than is told above, and the verdict is about these. Leave"
-    " --quick out for the one on the claim."
+    "This run used smaller models, fewer steps and fewer points than described above, and the verdict is about that run"
+    " only. Leave out --quick for the verdict on the claim."
 )
 
 #: Columns: where the text of a labelled paragraph begins, and the width of a number.

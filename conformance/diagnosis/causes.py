@@ -57,7 +57,7 @@ def diagnosed(run: Run, report: Report) -> Report:
                     try:
                         causes += _causes_of_binding(run, target, binding, failing[place], report)
                     except Exception as error:  # our own error: the violations stand without a cause
-                        notes.append(f"the cause of what {binding.name} violates was not found: {words(error)}")
+                        notes.append(f"the cause of the violations of {binding.name} was not found: {words(error)}")
     causes = _merged(causes)
     with_causes = attrs.evolve(
         report, causes=tuple(causes), results=tuple(_with_cause(result, causes) for result in report.results)
@@ -254,7 +254,9 @@ def _with_consequences(run: Run, report: Report) -> tuple[tuple[Result, ...], li
                     try:
                         found[place] = _consequences(run, target, binding, dtype, violations, named)
                     except Exception as error:  # our own error: each violation stands by itself
-                        notes.append(f"what follows of what {binding.name} violates was not found: {words(error)}")
+                        notes.append(
+                            f"the consequences of the violations of {binding.name} were not found: {words(error)}"
+                        )
     results = (
         attrs.evolve(one, follows_from=found.get(_place(one), {}).get(one.requirement, one.follows_from))
         for one in report.results

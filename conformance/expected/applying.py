@@ -109,14 +109,17 @@ def _expectation(entry: Expected, target: str, mine: Sequence[Result], report: R
     whole = not (report.partial or report.replayed)
     wrong = ""
     if ended:
-        wrong = f"it was expected until {entry.until}, which the framework has come to: mend it, or say until when now"
+        wrong = (
+            f"it was expected until {entry.until}, and the framework has reached that version: "
+            "fix the failure, or give a later version"
+        )
     elif passes:
-        wrong = f"it passes ({_several(passes)}): take that out of what is expected"
+        wrong = f"it passes ({_several(passes)}): remove it from the expected failures"
     elif not mine and whole:
-        wrong = "it matches nothing that was checked: correct it, or take it out"
+        wrong = "it matches nothing that was checked: correct it, or remove it"
     elif not shown and whole and not any(one.verdict is Verdict.ERROR for one in mine):
         words = ", ".join(dict.fromkeys(one.verdict.value for one in mine))
-        wrong = f"nothing that it is about could fail ({words}): correct it, or take it out"
+        wrong = f"nothing that it is about could fail ({words}): correct it, or remove it"
     return Expectation(**fields, shown=0 if ended else shown, passes=passes, wrong=wrong)
 
 

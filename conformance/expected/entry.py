@@ -137,7 +137,9 @@ def _entry(value: Any, place: int, named: Callable[[str], str]) -> Expected:
     if entry.operator and entry.operator not in operators:
         raise WrongExpected(f"{about} matches nothing: it is about {', '.join(operators)}, and not {entry.operator}")
     if _DATE.fullmatch(entry.until) and datetime.date.fromisoformat(entry.until) < today():
-        raise WrongExpected(f"{about} was expected until {entry.until}, which is past: mend it, or say until when now")
+        raise WrongExpected(
+            f"{about} was expected until {entry.until}, which is past: fix the failure, or give a later date"
+        )
     return entry
 
 
@@ -188,7 +190,7 @@ def _until(value: Any) -> str:
         if _DATE.fullmatch(words):
             return datetime.date.fromisoformat(words).isoformat()
     except ValueError as error:
-        raise WrongExpected(f"until is {words!r}, which is no day: {error}") from error
+        raise WrongExpected(f"until is {words!r}, which is not a date: {error}") from error
     if not _VERSION.match(words):
         raise WrongExpected(f"until is {words!r}: give a date such as 2027-03-31, or the framework's version")
     return words

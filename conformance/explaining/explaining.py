@@ -17,7 +17,7 @@ from ...spec.errata import Erratum, errata
 from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS, Operator
 from ..faults.registry import Fault
-from ..requests.choosing import UnknownSelection, selected
+from ..requests.choosing import UnknownSelection, replacement, selected
 
 #: How many names are suggested in place of an unknown one.
 NEAREST = 3
@@ -67,7 +67,7 @@ def meant(word: str) -> Requirement | Erratum | Operator | Found | tuple[Mistake
     if word.lower() in OPERATORS:
         return OPERATORS[word.lower()]
     if successors := withdrawn().get(id):
-        raise NothingToExplain(f"{id} was withdrawn; {', '.join(successors)} say now what it said")
+        raise NothingToExplain(f"{id} was withdrawn; {replacement(successors)}")
     named = tuple(one for one in mistakes() if word.lower() in _names(one))
     if named:
         return named

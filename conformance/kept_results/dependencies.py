@@ -84,7 +84,7 @@ def _obstacle_of(request: Request, target: str) -> str:
     if not ISOLATES:
         return "it runs in this process"
     if request.python_of(target):
-        return "what is installed beside another interpreter is not known here"
+        return "the packages of another interpreter are not known here"
     if any(record.file for record in OPERATORS.values()):
         return "an operator comes from elsewhere"
     return ""

@@ -29,7 +29,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "wrong is", f"{found['output']}{place}"
     yield "expected", _number(found["expected"])
     yield "received", _number(found["got"])
-    yield "at most off by", _number(found["envelope"])
+    yield "largest error allowed", _number(found["envelope"])
     yield "note", found["note"] if found["note"] != found["why"] else ""
     yield "why", found["why"]
     raised = found.get("raised")

@@ -123,7 +123,7 @@ class _ReplayRun(Run):
             fit, why_not = _fitted(case, subject)
             assert case.description is not None
             if fit is not None and not tally.check.when(fit):
-                fit, why_not = None, f"the case that is kept is none that {requirement} is judged on"
+                fit, why_not = None, f"{requirement} is not judged on the stored case"
             if fit is None:
                 tally.note_declined(case.description, why_not)
                 continue
@@ -133,7 +133,7 @@ class _ReplayRun(Run):
                 break
         result = self._result(subject, tally, None, subject.library)
         if result.verdict is Verdict.NOT_EXERCISED:
-            return attrs.evolve(result, reason="nothing that this requirement is about can be judged on that case")
+            return attrs.evolve(result, reason="nothing about this requirement can be judged on that case")
         return result
 
 

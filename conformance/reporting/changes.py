@@ -45,7 +45,7 @@ def parts_of(found: Changes) -> tuple[Part, ...]:
         Part("Causes that are gone", False, tuple(_cause(one, old) for one in found.gone_causes)),
         Part("No longer violated", False, tuple(_change(one, new) for one in found.mended)),
         Part("Judged now", False, tuple(_change(one, new) for one in found.judged)),
-        Part("Errors that moved by more than twofold", False, tuple(_moves(found))),
+        Part("Errors that changed by more than a factor of two", False, tuple(_moves(found))),
     )
     return tuple(one for one in parts if one.lines)
 
@@ -108,7 +108,7 @@ def print_changes(found: Changes, console: Console) -> None:
             print_prose(Text(line), console, indent=4, first=Text("  -", style="dim"))
     if found.asked:
         console.print()
-        console.print(Text("The two runs were not asked the same", style="bold"))
+        console.print(Text("The two runs had different requests", style="bold"))
         for words in found.asked:
             print_prose(Text(words), console, indent=4, first=Text("  -", style="dim"))
     console.print()

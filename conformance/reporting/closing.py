@@ -69,7 +69,7 @@ def _timed(subject: Mapping[str, Any]) -> bool:
 
 def _fewer(subject: Mapping[str, Any]) -> str:
     """The words for a target that ran fewer cases, with the reason."""
-    return f"{subject['target']}: judged on fewer cases, because {subject['slow']}; --no-slow uses all"
+    return f"{subject['target']}: judged on fewer cases, because {subject['slow']}; --no-slow runs all"
 
 
 def _print_targets(report: Outcome, console: Console, symbols: Symbols) -> None:

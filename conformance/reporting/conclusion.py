@@ -28,13 +28,13 @@ def _conclusion_on_all(report: Outcome) -> tuple[str, str]:
     if report.partial or (stopped and not failing):
         first = f"{_share(failing, each)} violated something: {several(failing)}; " if failing else ""
         return f"PARTIAL: {first}not judged to the end: {several(stopped)}.", "bold yellow"
-    unchecked = f" Of {several(nothing)} nothing was checked." if nothing else ""
+    unchecked = f" Nothing was checked of {several(nothing)}." if nothing else ""
     rest = [name for name in stopped if name not in nothing]
     unchecked += f" Not judged to the end: {several(rest)}." if rest else ""
     if failing:
         return f"DOES NOT CONFORM: {_share(failing, each)}: {several(failing)}.{unchecked}", "bold red"
     if unmet or report.unmet():
-        return f"AN EXPECTED FAILURE DID NOT HAPPEN: of {several(unmet) or 'no target'}.", "bold red"
+        return f"AN EXPECTED FAILURE DID NOT HAPPEN{': ' * bool(unmet)}{several(unmet)}.", "bold red"
     if len(nothing) == len(each):
         return "NOTHING WAS CHECKED", "bold yellow"
     if nothing:
@@ -74,7 +74,7 @@ def target_conclusion(report: Outcome) -> tuple[str, str]:
     if report.conforms:
         limits = selection_in_words(report) + _where(report)
         shown = several([one.requirement for one in report.expected if one.shown], 8)
-        apart = f" but for what is expected to fail: {shown}" if shown else ""
+        apart = f" except for expected failures: {shown}" if shown else ""
         words = f"CONFORMS{apart}{limits}{required_in_words(report)}{violated_advice_in_words(report)}"
         return words, "bold yellow" if limits or apart else "bold green"
     if report.taken and not report.share:

@@ -64,7 +64,7 @@ def print_requirement(requirement: Requirement, console: Console, *, figures: bo
         _print_mended(excluded[:1], console)
     if requirement.errata:
         console.print()
-        print_prose(Text("Printed otherwise:", "bold"), console)
+        print_prose(Text("Contradicted in print:", "bold"), console)
         _print_names({id: errata()[id].title for id in requirement.errata}, console)
     console.print()
     _print_links(requirement.sources, console)
@@ -81,7 +81,7 @@ def print_erratum(erratum: Erratum, console: Console) -> None:
     ):
         print_prose(Text.assemble((label, "bold"), text), console)
         console.print()
-    print_prose(Text("Against:", "bold"), console)
+    print_prose(Text("Contradicts:", "bold"), console)
     _print_names({id: requirements()[id].title for id in erratum.requirements}, console)
     console.print()
     _print_address(address("errata", erratum.id), console)
@@ -126,7 +126,8 @@ def print_operator(operator: Operator, console: Console) -> None:
         print_prose(Text(subject or "Requirements", "bold"), console)
         _print_names({one.id: _title(one) for one in own if one.subject == subject}, console)
         console.print()
-    print_prose(Text("CM-T1 and its like are about every operator: `normspec explain` alone lists them."), console)
+    words = "Requirements with the prefix CM- apply to every operator: `normspec explain` without a word lists them."
+    print_prose(Text(words), console)
     console.print()
     _print_address(operator.file or address(operator.name), console)
 
@@ -134,7 +135,7 @@ def print_operator(operator: Operator, console: Console) -> None:
 def print_found(found: Found, console: Console) -> None:
     """Print what a search found or a word selects: a line for each requirement, erratum and fault."""
     said = (
-        f"`--only {found.text}` judges:" if found.selected else f"Nothing is called {found.text!r}. These speak of it:"
+        f"`--only {found.text}` judges:" if found.selected else f"Nothing is called {found.text!r}. It is mentioned in:"
     )
     print_prose(Text(said), console)
     for label, names in (
@@ -164,7 +165,8 @@ def print_index(console: Console) -> None:
     print_prose(Text("Operators", "bold"), console)
     print_prose(Text(", ".join(OPERATORS), "cyan"), console, indent=2)
     console.print()
-    print_prose(Text("`normspec explain LN-F3` prints one of them; a fault or any text may stand there too."), console)
+    words = "`normspec explain LN-F3` explains one requirement; it also takes a fault, an operator or any text."
+    print_prose(Text(words), console)
     console.print()
     _print_address(address("README"), console)
 

@@ -97,6 +97,11 @@ def _leading(results: Sequence[Result]) -> str:
     return results[0].same_case_as if all(one.same_case_as for one in results) else ""
 
 
+def _following(finding: Finding) -> str:
+    """The violations that follow from a finding, in words."""
+    return f"{', '.join(finding.follow)} {'fails' if len(finding.follow) == 1 else 'fail'} because of it"
+
+
 def _outcome_rows(finding: Finding, result: Result, scripts: Scripts) -> list[tuple[str, str]]:
     case = result.counterexample
     rows = [] if case is None else provocation_rows(case)
@@ -105,7 +110,7 @@ def _outcome_rows(finding: Finding, result: Result, scripts: Scripts) -> list[tu
     if finding.also:
         rows.append(("also", f"{', '.join(finding.also)}: the same case, for the same reason"))
     if finding.follow:
-        rows.append(("follow", f"from it: {', '.join(finding.follow)}"))
+        rows.append(("so", _following(finding)))
     if finding.requirement in scripts:
         rows.append(("script", scripts[finding.requirement]))
     return rows
@@ -157,7 +162,7 @@ def _print_brief(finding: Finding, console: Console, symbols: Symbols, scripts: 
     how = f"; {case.note}" if case is not None and case.note else ""
     how += f", at {raised_at(case)}" if case is not None and raised_at(case) else ""
     how += f"; also {', '.join(finding.also)}, for the same reason" if finding.also else ""
-    how += f"; from it follow {', '.join(finding.follow)}" if finding.follow else ""
+    how += f"; {_following(finding)}" if finding.follow else ""
     how += f"; script {scripts[finding.requirement]}" if finding.requirement in scripts else ""
     line = Text.assemble((title(finding.requirement), "bold"), f" ({finding.where()}{amount}{how})")
     print_prose(line, console, indent=10, first=Text(f"{symbol} {finding.requirement}", style=style))
@@ -182,7 +187,7 @@ def print_failures(
         _print_detail(finding, seen, scripts, console, symbols)
     if found[DETAILED:]:
         console.print()
-        console.print(Text("And also, with their cases in --json:", style="dim"))
+        console.print(Text("More violations; their cases are in the --json report:", style="dim"))
     for finding in found[DETAILED:]:
         _print_brief(finding, console, symbols, scripts)
 
@@ -205,6 +210,6 @@ def print_advice(results: Sequence[Result], console: Console, symbols: Symbols) 
     if not found:
         return
     console.print()
-    console.print(Text("Advice: what a target should do, and need not", style="bold"))
+    console.print(Text("Advice: recommended, but not required", style="bold"))
     for finding in found:
         _print_brief(finding, console, symbols)

@@ -16,8 +16,8 @@ def kept_in_words(report: Outcome) -> list[str]:
             share = "" if len(kept) == len(results) else f", {len(kept):,} of {len(results):,} results"
             found.setdefault((min(kept), share), []).append(name)
     return [
-        f"kept from {_in_words(since)}: {several(names)}{share}; nothing that it depends on has changed, and "
-        "--no-cache judges it again"
+        f"results of {several(names)} are from {_in_words(since)}{share}, because nothing that they "
+        "depend on has changed; --no-cache judges them again"
         for (since, share), names in found.items()
     ]
 

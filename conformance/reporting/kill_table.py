@@ -22,9 +22,9 @@ _HEAD = """\
 `normspec selftest {asked}--table FILE` writes this page: each mistake of the library with the requirement that kills
 it, after how many cases in each dtype, and how the diagnosis names it. `normspec explain NAME` describes a mistake.
 Mistakes are diagnosed in a run over all dtypes in which they show. Where the dtypes differ, the most frequent answer
-stands first. A mistake against a SHOULD is diagnosed as where that is required; one that the profile's cases do not
-reach, on the cases of `standard`. A letter in place of a number: the mistake is not looked for in that dtype. The
-reasons, as measured, stand below the table.
+stands first. For the diagnosis, a SHOULD that a mistake violates counts as a MUST. If the cases of the profile do not
+show a mistake, those of `standard` are used. A letter instead of a number means that the mistake is not looked for in
+that dtype; the reasons are listed below the table.
 """
 
 

@@ -80,7 +80,7 @@ def _changes(against: Changes) -> Iterator[str]:
         yield from (f"- {escaped(line)}" for line in part.lines[:_SHOWN])
         yield from ([f"- and {len(part.lines) - _SHOWN} more"] if part.lines[_SHOWN:] else [])
     if against.asked:
-        yield from ("", "**The two runs were not asked the same**", "")
+        yield from ("", "**The two runs had different requests**", "")
         yield from (f"- {escaped(words)}" for words in against.asked)
 
 

@@ -30,7 +30,7 @@ def ensure_folder(name: str) -> None:
             f"--reproduce {name} is no folder and cannot be made one ({error.strerror or error}); name another"
         ) from error
     if not os.access(path, os.W_OK | os.X_OK):
-        raise UnwritableFolder(f"--reproduce {name} may not be written to; name another folder")
+        raise UnwritableFolder(f"--reproduce {name} is not writable; name another folder")
 
 
 def file_name(words: Sequence[str]) -> str:

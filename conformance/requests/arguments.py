@@ -36,14 +36,14 @@ def targets_of(value: Any) -> tuple[Any, ...]:
         return (value,)
     if not isinstance(value, Iterable) or isinstance(value, (Mapping, bytes)):
         raise WrongType(
-            f"an object of type {_kind(value)} is no target: give a name, FILE.py:NAME, a callable, or a list"
+            f"an object of type {_kind(value)} is not a target: give a name, FILE.py:NAME, a callable, or a list"
         )
     given = tuple(value)
     if not given:
         raise UnknownTarget(f"no target is named: give {_TARGETS}, or several")
     for one in given:
         if not (isinstance(one, (str, os.PathLike, Target)) or callable(one)):
-            raise WrongType(f"an object of type {_kind(one)} is no target, among others: give {_TARGETS} for each")
+            raise WrongType(f"one of the targets is an object of type {_kind(one)}: give {_TARGETS} for each")
     return given
 
 
@@ -170,7 +170,7 @@ def seeds_of(value: Any) -> range:
     if not isinstance(value, range):
         raise WrongType(f"seeds is {value!r}: give a range, such as range(0, 1000)")
     if value.step != 1 or value.start < 0 or not value:
-        raise WrongValue(f"seeds is {value!r}: give seeds from 0 on one after the other, such as range(0, 1000)")
+        raise WrongValue(f"seeds is {value!r}: give consecutive seeds from 0 on, such as range(0, 1000)")
     return value
 
 

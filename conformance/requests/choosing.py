@@ -110,13 +110,18 @@ def _ids(word: str) -> set[str]:
     return {one.id for one in known.values() if name and subject_of(one.subject) == name}
 
 
+def replacement(successors: tuple[str, ...]) -> str:
+    """Which requirements replace a withdrawn one, in words."""
+    return f"{', '.join(successors)} {'replaces' if len(successors) == 1 else 'replace'} it"
+
+
 def _meant(word: str) -> str:
     """A suggestion for a word that selects nothing, as the end of a sentence about it."""
     successors = withdrawn().get(word.upper())
     if successors:
-        return f" (it was withdrawn; {', '.join(successors)} say now what it said)"
+        return f" (it was withdrawn; {replacement(successors)})"
     if word.lower() in OPERATORS:
-        return f" (it is an operator: ask with --op, or for {OPERATORS[word.lower()].prefix}-*)"
+        return f" (it is an operator: use --op, or select {OPERATORS[word.lower()].prefix}-*)"
     name, names = subject_of(word), [*subjects(), *bundles()]
     near = difflib.get_close_matches(name, names, n=1) or [one for one in names if name in one.split("-")]
     near = near or difflib.get_close_matches(word.upper(), requirements(), n=_NEAREST) or _titled(word)

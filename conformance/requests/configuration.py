@@ -90,7 +90,7 @@ def _together(found: Sequence[Configuration]) -> Configuration:
     first, *others = found
     for other in others:
         for key in other.values.keys() & first.values.keys():
-            raise WrongConfiguration(f"{other.file}: {key} stands in {first.file} too: say it in one of them")
+            raise WrongConfiguration(f"{other.file}: {key} is also in {first.file}: keep it in only one of the files")
         first = Configuration(f"{first.file} and {other.file}", {**first.values, **other.values})
     return first
 

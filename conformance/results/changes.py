@@ -151,15 +151,15 @@ def _names(cause: Cause) -> tuple[str, ...]:
 def _asked(old: Outcome, new: Outcome) -> tuple[str, ...]:
     """The differences between the requests of the two runs, in words."""
     words = [
-        f"{name} {was} then, {now} now"
+        f"{name} was {was}, and is now {now}"
         for name in ("profile", "seed")
         if (was := getattr(old, name)) != (now := getattr(new, name))
     ]
     for name in ("only", "binding", "require"):
         was, now = getattr(old, name), getattr(new, name)
         if was != now:
-            words.append(f"{name}: {', '.join(was) or 'nothing'} then, {', '.join(now) or 'nothing'} now")
-    words += [f"{name} was checked then alone" for name in old.targets if name not in new.targets]
-    words += [f"{name} is checked now alone" for name in new.targets if name not in old.targets]
+            words.append(f"--{name} was {', '.join(was) or 'absent'}, and is now {', '.join(now) or 'absent'}")
+    words += [f"only the old run checked {name}" for name in old.targets if name not in new.targets]
+    words += [f"only the new run checked {name}" for name in new.targets if name not in old.targets]
     words += [f"the {when} run was not finished" for when, one in (("old", old), ("new", new)) if one.partial]
     return tuple(words)

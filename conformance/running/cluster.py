@@ -143,9 +143,11 @@ class Cluster:
         try:
             found = self._pool.client.get_versions(packages=["normspec"])["workers"][address]["packages"]
             python = ".".join(found["python"].split(".")[:3])
-            return f"has no such normspec as this: {found['normspec'] or 'none'}, under Python {python}"
+            if not found["normspec"]:
+                return f"has no normspec, under Python {python}"
+            return f"has another normspec: {found['normspec']}, under Python {python}"
         except Exception:  # the worker is gone, or an older Dask has another form
-            return "has no such normspec as this"
+            return "has another normspec, or none"
 
     def _name(self, address: str) -> str:
         """The name of a worker, from the scheduler: used if the worker's normspec did not return it."""
@@ -167,7 +169,7 @@ class Cluster:
             else:
                 words = told.reason if isinstance(told, Lost) else str(told)
                 alone = "No module named" in words and name.rpartition(":")[0] in self._pool.files
-                hint = "; of a file, nothing that lies beside it is sent to a cluster" if alone else ""
+                hint = "; only the file itself is sent to a cluster, not the files next to it" if alone else ""
                 lacking[f"{member} {name}"] = f"worker {member} does not judge {name}: {words}{hint}"
         return found
 

@@ -66,7 +66,9 @@ def alike(one: TargetDescription, other: TargetDescription) -> str:
     """Why the targets of two machines differ; empty if they are the same."""
     if (one.framework, one.version) != (other.framework, other.version):
         return f"has {one.framework} {one.version}, and others have {other.version}"
-    return "" if one == other else f"describes {one.offer.name} otherwise than others do: its processor may differ"
+    return (
+        "" if one == other else f"describes {one.offer.name} differently from the others: perhaps its processor differs"
+    )
 
 
 def most(found: Sequence[TargetDescription]) -> TargetDescription:

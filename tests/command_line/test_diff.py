@@ -65,7 +65,7 @@ def kept(tmp_path: Path) -> Callable[[Report, str], str]:
         (of(one(), one(Verdict.ADVICE, "CM-P3")), of(one(), one(Verdict.FAIL, "CM-P3")), 1, "fail, was advice"),
         (SOUND, of(one(), one(Verdict.DEVIATES, "LN-F3")), 0, "NOTHING CHANGED"),
         (BROKEN, of(one(), one(Verdict.FAIL, "LN-F3", ratio=1e9), causes=(CAUSE,)), 0, "NOTHING CHANGED"),
-        (SOUND, of(one(), one(requirement="LN-F3"), profile="standard"), 0, "profile quick then, standard now"),
+        (SOUND, of(one(), one(requirement="LN-F3"), profile="standard"), 0, "profile was quick, and is now standard"),
         (SOUND, of(one(), one(requirement="LN-F3"), partial=True), 1, "the new run was not finished"),
     ],
 )

@@ -75,7 +75,7 @@ def test_what_follows_without_a_cause_is_one_line(a_result, a_report, printed, c
         for id in ("LN-F1", "LN-G1")
     ]
     text = printed(a_report(*failures))
-    assert "from it: LN-F1, LN-G1" in words(text)
+    assert "LN-F1, LN-G1 fail because of it" in words(text)
     assert "LN-F1  the formula" not in text
 
 

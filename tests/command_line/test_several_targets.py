@@ -138,9 +138,9 @@ def test_a_target_of_which_nothing_was_checked_is_named(three):
     """The run was done in part: it does not count as conforming, and ends with 3, or with 1 at a violation."""
     subjects = (*three.subjects[:1], {"target": "mxnet", "binding": "mxnet", "op": "layer_norm"})
     report = attrs.evolve(three.target(SOUND), subjects=subjects)
-    assert conclusion(report)[0] == "PARTIAL: no violation. Of mxnet nothing was checked."
+    assert conclusion(report)[0] == "PARTIAL: no violation. Nothing was checked of mxnet."
     assert (report.conforms, report.exit_status) == (False, 3)
     assert [report.target(name).exit_status for name in report.targets] == [0, 2]
     with_violations = attrs.evolve(three, subjects=(*three.subjects, subjects[-1]))
-    assert conclusion(with_violations)[0].endswith(f"{UNBIASED}. Of mxnet nothing was checked.")
+    assert conclusion(with_violations)[0].endswith(f"{UNBIASED}. Nothing was checked of mxnet.")
     assert with_violations.exit_status == 1

@@ -53,7 +53,7 @@ def test_what_fails_as_expected_deviates_and_the_rest_stays():
     assert (result.verdict, result.reason, result.ratio) == (Verdict.DEVIATES, "being mended", 9.0)
     assert result.known[0].links == ("https://a.b",)
     assert report.conforms and report.exit_status == 0
-    assert str(report).splitlines()[-1] == "CONFORMS but for what is expected to fail: LN-F3"
+    assert str(report).splitlines()[-1] == "CONFORMS except for expected failures: LN-F3"
     assert report.expected[0].shown == 1 and report.unmet() == ()
 
 
@@ -86,7 +86,7 @@ def test_an_entry_excuses_what_lies_within_its_limits(limits, excused):
 @pytest.mark.parametrize(
     ("results", "told"),
     [
-        ([one(Verdict.PASS)], "it passes (LN-F3 in float32): take that out"),
+        ([one(Verdict.PASS)], "it passes (LN-F3 in float32): remove it from the expected"),
         ([one(Verdict.FAIL), one(Verdict.PASS, dtype="float64")], "it passes (LN-F3 in float64)"),
         ([one(Verdict.FAIL), one(Verdict.PASS, binding="torch.b")], "it passes (LN-F3 in float32)"),
         ([one(Verdict.DEVIATES)], "it passes"),
@@ -163,7 +163,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a target that is none": ({**PLAIN, "target": "torhc"}, "torhc"),
     "a file that is not there": ({**PLAIN, "target": "nowhere.py:f"}, "nowhere.py cannot be read"),
     "a day that is past": ({**PLAIN, "until": "2020-01-01"}, "expected until 2020-01-01, which is past"),
-    "a day that is none": ({**PLAIN, "until": "2027-02-30"}, "which is no day"),
+    "a day that is none": ({**PLAIN, "until": "2027-02-30"}, "which is not a date"),
     "an until that is neither": ({**PLAIN, "until": "soon"}, "give a date such as"),
     "an unknown key": ({**PLAIN, "why": "x"}, "unknown key 'why'"),
     "no table": ("LN-F3", "write a table"),

@@ -137,7 +137,7 @@ def test_expected_failures_are_those_of_pytest(run, pytester):
     )
     found = run("--normspec", "mine.py:outside", *FEW[:4], "-k", "(LN-F2 or LN-F3) and float32", "-rxf")
     found.assert_outcomes(xfailed=2, failed=2)
-    found.stdout.fnmatch_lines(["*it is expected to fail, and passes: take it out of what is expected*"])
+    found.stdout.fnmatch_lines(["*it is expected to fail, and passes: remove it from the expected failures*"])
     found.stdout.fnmatch_lines(["XFAIL *LN-F3* - *trained so"])
 
 
