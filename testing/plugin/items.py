@@ -49,7 +49,9 @@ def verdict_on(report: Report, identifier: str, test: pytest.Item) -> None:
         raise Violation(f"{results_text(report, wrong)}{_defined(report, wrong[0], test)}")
     for one in report.expected:
         if any(place.requirement == identifier for place in one.passes):
-            raise Violation(f"it is expected to fail, and passes: remove it from the expected failures\nreason {one.reason}")
+            raise Violation(
+                f"it is expected to fail, and passes: remove it from the expected failures\nreason {one.reason}"
+            )
     if report.defects:
         raise Violation("a defect of normspec, which says nothing of the target:\n" + "\n".join(report.defects))
     reasons = {one.reason for one in report.expected if one.shown}
