@@ -105,7 +105,7 @@ def softmax(logits: Number) -> Number:
         found = result * (g - (result * g).total(0).expanded(g.shape))
         # Differentiated as (sum e_k H_k) / s, quotients by s underflow before they are multiplied by e_k <= 1 (A31).
         error = np.where(finite, found.error + 4 * rounding.eta * g.product_bound.min(), 0.0)
-        # The gradient through the maximum returns the sum of all terms to the largest logit: zero but for roundings.
+        # The gradient through the maximum returns the sum of all terms to the largest logit: zero apart from rounding.
         total = error.sum() + (len(near) + 1) * rounding.u * (np.abs(found.as_float64) + error).sum()
         found.error = error + np.where(depth == 0, finite * total, 0.0)
         return found

@@ -22,8 +22,8 @@ SPLITTER = 134217729.0
 #: Bounds on the relative error of each operation, in units of u**2 = 2**-106. add and sqrt:
 #: Joldes et al., algorithms 6 and the square root (3u^2 and 25/8 u^2, rounded up for the terms in
 #: u^3). mul: their algorithm 10 without FMA, 7u^2. div: two quotients corrected by exact
-#: remainders, each correction losing one mul and one add of a quotient already right to 2u, and a
-#: final addition of 3u^2; 10 covers it.
+#: remainders: each correction adds the errors of one mul and one add, scaled by 2u. The final
+#: addition has 3u^2; 10 covers it all.
 ADD_BOUND, MUL_BOUND, DIV_BOUND, SQRT_BOUND = 3.01, 7.0, 10.0, 3.2
 
 

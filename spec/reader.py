@@ -63,7 +63,7 @@ ANCHOR = re.compile(r'<a id="([^"]+)"></a>')
 
 
 class Level(str, enum.Enum):
-    """How binding a requirement is, in the words of RFC 2119."""
+    """The level of a requirement, in the words of RFC 2119."""
 
     #: A violation makes a target non-conforming.
     MUST = "MUST"

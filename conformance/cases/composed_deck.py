@@ -83,7 +83,7 @@ def composed_deck(operator: str) -> list[Description]:
         for place, recipe in enumerate(RECIPES[operator]):
             # Every recipe, on a matrix and on a sequence of them, with sizes that differ from one another.
             law = LAWS if recipe in _ROWWISE else ()
-            groups = _PADDED if recipe == "tiny" else _LAWFUL[:3]  # beside zeros, what is tiny is all there is
+            groups = _PADDED if recipe == "tiny" else _LAWFUL[:3]  # in rows of zeros only the tiny values are left
             yield d(5, groups, *PARTS, *law, recipe=recipe, eps=2.0**-8, logits="moderate")
             if recipe in _BRIEF:
                 continue

@@ -2,8 +2,8 @@
 The cases for a function that compiles each new shape: the same cases, on a few shapes of x.
 
 A case keeps its purpose: its requirements, kinds of groups, eps, gamma, beta and cotangent. Only the number of groups
-and their length change. Where more groups are needed, its own are drawn again, so that a sum over groups still is a sum
-over such groups.
+and their length change. If more groups are needed, the case's own kinds of groups are drawn again, so a sum over groups
+still adds up the same kinds.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from .description import Description
 #: shape whose calls are repeated (sizes.py). All are odd, so that no block or vector is full, and the middle of 15
 #: groups stands in an odd place.
 _PLAIN = ((1, 1, 15), (9, 7, 15), (math.inf, 33, 33))
-#: x where a case is about its axes, by their number. In three dimensions the sizes coincide, in more few do, with a 1
-#: among six. A case with five dimensions gets six.
+#: Shapes of x for cases about axes, by number of axes. With three axes all sizes are equal; with more, few are. The
+#: shape with six axes has an axis of size 1, and a case with five axes uses it.
 _TRAILING = {1: (7,), 2: (15, 7), 3: (3, 3, 3), 4: (2, 3, 2, 5), 6: (3, 2, 1, 3, 2, 2)}
-#: x where its channels are the groups, second or last. In both places the other sizes lie as shapes.py lays them.
+#: Shapes of x for operators whose groups are the channels, which are on axis 1 or the last axis. The other axes are
+#: ordered as in shapes.py.
 _CHANNELS = {2: (7, 15), 3: (3, 3, 3), 4: (2, 3, 2, 2), 5: (2, 3, 2, 1, 2)}
-#: x where groups are channels of a sample, and the number of groups with the channels second and last. In three
-#: dimensions all sizes coincide, so that taking one for another does not raise.
+#: Shapes of x for operators whose groups are channels of a sample; the number of groups if the channels are on axis 1,
+#: and if they are on the last axis. With three axes all sizes are equal, so that taking one for another does not raise.
 _SAMPLES = {
     2: ((9, 21), 3, 3), 3: ((9, 9, 9), 3, 3), 4: ((2, 6, 5, 4), 3, 2), 5: ((2, 6, 2, 1, 2), 2, 2),
 }  # fmt: skip
-#: The same where each channel is a group; the middle one stands in an odd place.
+#: The same if each channel is a group; the middle one has an odd index.
 _ALONE = {**_SAMPLES, 3: ((9, 7, 7), 7, 7)}
-#: Requirements whose checks derive more shapes from that of their case: they run on three dimensions alone.
+#: Requirements whose checks derive more shapes from that of their case: they run only with three axes.
 _DERIVED = frozenset(("LN-L7", "LN-F2", "LN-F3", "LN-F4"))
 
 

@@ -24,10 +24,11 @@ from .sizes import RECIPES
 _LONG = 4100
 #: Past 1024: the number of channels or groups, each with few values.
 _MANY = 1030
-#: What most layers have, for each the values of a group and the number of channels or groups: whole vectors and blocks,
-#: and neither. No two of these cases have both extents alike.
+#: The sizes of most layers, as (values in a group, channels or groups). Some fill whole vectors and blocks, some do
+#: not. No two pairs agree in both numbers.
 _MIDDLE = ((160, 48), (390, 160), (768, 390), (2050, 770))
-#: Whose turn is first. With this number `quick` looks at memory after calls of 390 and 768 values a group.
+#: The offset of the rotation in `large_deck`. With 2, `quick` checks memory after calls with 390 and 768 values in a
+#: group.
 _FIRST = 2
 #: Up to here a matrix over the features is judged in some milliseconds.
 _MATRIX = 200
@@ -128,7 +129,11 @@ def _at(operator: str, long: int, many: int, *, middle: bool) -> list[list[tuple
 
 
 def _every(operator: str, profile: str, requirements: frozenset[str]) -> int:
-    """A trial is made at every how many of the middle sizes: its shapes take turns. Layouts and memory cost most."""
+    """
+    A trial is used in one of this many middle sizes: 2 means every second. Its shapes take turns.
+
+    Trials of layouts and memory are rarer, because they are expensive.
+    """
     record = OPERATORS[operator]
     if profile == "quick" and requirements == _VALUES:
         return 4 if record.has_channels else 2

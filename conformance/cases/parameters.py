@@ -13,7 +13,7 @@ from .stream import Stream
 
 #: gamma and beta: none, neutral, or values of both signs, with zeros and powers of two among them.
 AFFINE = ("ones", "none", "mixed", "powers", "zeros", "large", "small")
-#: A kind for a few cases of the deck: nothing else of the case shows beside it.
+#: A kind for a few cases of the deck. Its values are so large that they hide everything else in the case.
 HUGE = "huge"
 #: Cotangents. Most are not uniform, because with a uniform one and a gamma of ones dx is zero by law. Sparse ones
 #: single out one element; the uniform one is that of ``y.sum().backward()``. Small and large ones are about a third of
@@ -90,7 +90,8 @@ def cotangent_values(kind: str, shape: tuple[int, ...], format: Format, seed: in
     elif kind == "ones":
         values = np.ones(shape)
     else:
-        # Large ones leave room for a product of two sums, which second derivatives have. It takes all that float16 has.
+        # Large ones leave room for a product of two sums, which second derivatives have. In float16 this uses the whole
+        # range of exponents.
         room = tiny_exponent(FORMATS["float16"])
         exponent = {"small": tiny_exponent(format), "large": room - tiny_exponent(format)}.get(kind, 0)
         values = np.ldexp(random.standard_normal(shape) + 0.5, exponent)

@@ -28,8 +28,8 @@ THRESHOLDS: Mapping[int, str] = {
     768: "features of BERT, for which kernels are written by hand",
     1000: "what people write for `large`",
     1024: "threads in the largest block of CUDA",
-    2048: "values that the threads of a block hold two each",
-    4096: "values in a page of 16 KiB; four each",
+    2048: "two values for each thread of the largest block",
+    4096: "values in a page of 16 KiB; four values for each thread",
     8192: "the longest row of many fused kernels",
     16384: "64 KiB of float32: the shared memory of a GPU's multiprocessor",
     65536: "a 16-bit counter; the second dimension of CUDA's grid, whose limit is 65,535; Triton's fused rows",
@@ -45,15 +45,16 @@ PROFILES: Mapping[str, tuple[int, ...]] = {
 #: Up to here every profile has the threshold itself too, because kernels load in vectors and are specialised for sizes
 #: that divide a block's or equal it. Beyond, one more case costs as much as all before it.
 _FULL = 8192
-#: The sizes for a framework that compiles every new shape (library.py): the ends of the usual range.
+#: The sizes for a framework that compiles every new shape (in_few_shapes in few_shapes.py, large in
+#: engine/selection.py): the ends of the usual range.
 SLOW: Mapping[str, tuple[int, ...]] = {"quick": (4096,), "standard": (1024, 8192), "thorough": ()}
 
 #: Up to here several samples have as many groups each: beyond, they cost too much.
 _SEVERAL = 1025
 
 
-#: Groups whose sums consist of a few large values, the last value among them. In the first group only the last value
-#: counts, so that nothing of its dx is left there: it must not be the last group.
+#: Groups whose sums consist of a few large values, the last value among them. In the first group only the last value is
+#: nonzero, so the dx of that value vanishes; this must therefore not be the last group.
 _GROUPS = (("one_hot", 4), *(("edges", index) for index in range(3)))
 
 

@@ -91,14 +91,14 @@ def _in_every_group_alike(runs: RelatedCalls) -> Iterator[Claim]:
     best = int(np.argmin(grown.error))  # the group where it is known best
     alike = grown.placed(lambda values: np.full(values.shape, values[best]))
     others = np.arange(len(grown.error)) != best
-    note = f"eps times {GROWTH:g}: the growth of var + eps, beside that in group {best}"
+    note = f"eps times {GROWTH:g}: the growth of var + eps, compared with that in group {best}"
     yield Claim(runs["after"].case, grown, alike, _NAME, note, others)
 
 
 def _by_what_eps_grows(runs: RelatedCalls) -> Iterator[Claim]:
     grown = _grown(runs)
     before, after = (exact(np.full(len(grown.error), runs[name].eps)) for name in ("before", "after"))
-    note = f"eps times {GROWTH:g}: the growth of var + eps, beside that of eps"
+    note = f"eps times {GROWTH:g}: the growth of var + eps, compared with that of eps"
     yield Claim(runs["after"].case, grown, Received.given(after - before), _NAME, note)
 
 
@@ -143,7 +143,7 @@ def _affine_and_its_one(subject: Subject, case: Case) -> Iterator[Finding]:
     others = {name: case.inputs[name] for name in case.record.parameters if name != "gamma"}
     wide = {name: None if value is None else value.astype(np.float32) for name, value in others.items()}
     one = case.replace(gamma=gains, **wide)
-    note = f"handed w in {case.x.dtype.name}, of which 1 + w is no number there"
+    note = f"gamma - 1 passed in {case.x.dtype.name}, which cannot hold gamma itself"
     yield subject.judge_output(one, "y", subject.outputs(one)["y"], note=note)
 
 
@@ -200,10 +200,10 @@ def _its_group_alone(runs: RelatedCalls) -> Iterator[Claim]:
     # No part that is normalised apart is larger than half a group. With few digits, a single value may stay by chance.
     many = before.case.layout.back(np.broadcast_to(2 * rows.sum(axis=1, keepdims=True) >= rows.shape[1], rows.shape))
     change = truly.placed(lambda values: np.where(stayed & many, 0.0, values))
-    known = ~(np.isnan(before.got) | np.isnan(after.got))  # of a NaN nobody can say whether it moved
+    known = ~(np.isnan(before.got) | np.isnan(after.got))  # a NaN does not show whether the value moved
     # Elsewhere the change may be too small to show.
     surely = inside & known & (np.abs(truly.value.to_dd().hi) > truly.error)
-    note = "one value of x moved: half of its group, or more, stays"
+    note = "one value of x moved, and at least half of its group did not change"
     yield Claim(after.case, Received.given(change.value), truly, "change of y", note, surely)
 
 
@@ -225,7 +225,7 @@ def _same_y(runs: RelatedCalls) -> Iterator[Claim]:
     far, near = runs["far"], runs["near"]
     differ = (far.case.layout.rows(far.case.x) != near.case.layout.rows(near.case.x)).any(axis=1, keepdims=True)
     moved = far.case.layout.back(np.broadcast_to(differ, far.case.layout.rows(far.case.x).shape))
-    yield Claim(far.case, far.y, near.y, "y", "a group far from zero, beside the same near zero", moved)
+    yield Claim(far.case, far.y, near.y, "y", "a group far from zero, compared with the same group near zero", moved)
 
 
 #: A mean that is small beside the deviation. That it makes no difference is a law.

@@ -96,7 +96,7 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _alone(subject: Subject, case: Case, together: Mapping[str, np.ndarray]) -> Iterator[Finding]:
-    """Take each gradient by itself: that of a leaf, say, where x needs none, as in the first layer of a network."""
+    """Take each gradient alone, for example that of a leaf while x needs none, as in a network's first layer."""
     names = [name for name in differentiable(case.operator, case.inputs) if gradient_name(name) in together]
     subject.prefetch(case, (partial(subject.pull, case, wrt=(name,)) for name in names))
     for name in names:
@@ -109,7 +109,7 @@ def _alone(subject: Subject, case: Case, together: Mapping[str, np.ndarray]) -> 
         if gradient not in found:
             yield _violation(case, gradient, f"no gradient reaches {name}, asked for alone", "missing")
             return
-        if case.record.composed:  # of the others, LN-G11 and its like are about the values
+        if case.record.composed:  # for the other operators LN-G11 and its counterparts judge the values
             yield same(subject, case, gradient, found[gradient], together[gradient], f"{name} alone needs a gradient")
 
 

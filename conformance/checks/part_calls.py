@@ -88,7 +88,7 @@ def _each_role_called(subject: Subject, case: Case, mode: str) -> Iterator[Findi
     except TakesNoPart:
         return
     count = sum(call.role == first for call in calls)  # the name under which both are recorded
-    note = f"one callable is {first} and {second}, and was called {count} times in one forward pass"
+    note = f"one callable was passed as {first} and as {second}, and was called {count} times in one forward pass"
     yield Finding(twice, violated=count != 2, output="y", note=note)
 
 

@@ -170,7 +170,7 @@ def _different_outputs(
     for place in range(rounds):
         subject.outputs(different_values(case))
         several = distinct(subject.repeated_outputs(case, _CALLS_IN_A_ROUND, alone=alone))
-        if alone and not place:  # one thread adds up in another order than several: such a difference is no advice
+        if alone and not place:  # one thread adds in another order than several: this difference does not violate CM-P3
             first = next(several)
             yield from ((name, None, value) for name, value in first.items())
         for outputs in several:
@@ -203,7 +203,7 @@ def _different_gradients(
 
 
 def distinct(results: Iterable[dict[str, np.ndarray]]) -> Iterator[dict[str, np.ndarray]]:
-    """The results, each object once: a worker sends equal ones one time."""
+    """The results without repeated objects: a worker sends equal results as one object."""
     return iter({id(one): one for one in results}.values())
 
 
@@ -223,7 +223,11 @@ _EPS, _OTHER_EPS = 2.0**-2, 2.0**-10
 
 
 def other_settings(subject: Subject, case: Case) -> Iterator[Case]:
-    """The case with other settings: those that show beside each other, then those that choose other code, alone."""
+    """
+    The case with other settings.
+
+    First those whose effects can be told apart in one call, then one at a time those that select other code.
+    """
     given, shape = case.settings, case.x.shape
     later: dict[str, float] = {}
     if "eps" in given:
@@ -277,7 +281,11 @@ def with_last_value_changed(given: np.ndarray) -> np.ndarray:
 
 
 def _changed_late(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Judge calls that differ from the last call in one value, the last of one input: a glance at a few misses it."""
+    """
+    Judge calls that differ from the previous call only in the last value of one input.
+
+    A target that compares only a few values misses this.
+    """
     for name, given in case.inputs.items():
         if given is None or not given.size:
             continue
@@ -323,7 +331,7 @@ def _values_replaced(subject: Subject, case: Case) -> Iterator[Finding]:
             return
         for name, got in outputs.items():
             found = subject.judge_output(later, name, got, note=note)
-            # The same call on memory of its own may return the same bits: then it is a matter of CM-P6.
+            # The same call on memory of its own may return the same bits: then CM-P6 judges it.
             if not (found.violated and same_bits(got, subject.observe(later).started[name])):
                 yield found
         for name, got in gradients.items():

@@ -68,14 +68,16 @@ def check(
     of: Theorem = "",
 ) -> Callable[[Body], Body]:
     """
-    Register a function as the check of requirements: of one page of its operator, or of several pages with CM- ids.
+    Register a function as the check of these requirements.
+
+    They are the ids of one law on the pages of several operators, or CM- ids.
 
     It runs on the cases that name one of these ids (``requirements=`` of a case; one id stands for all that are
     registered together) and on every case for which ``every`` is true. ``when`` narrows both.
 
     By default a CM- requirement has a meaning in both modes of batch_norm, and a BN- requirement in training.
     ``plain``: where ``raising`` is "violates", a plain call that raises violates too, not only the changed one.
-    ``of``: what it follows from, whatever else is right.
+    ``of``: the formula that this law follows from.
     """
 
     takes = _takes(frozenset(requirements), every, when)

@@ -42,7 +42,11 @@ class Relation:
     requirements: tuple[str, ...] = ()
 
     def judged(self, subject: Subject, case: Case) -> Iterator[Finding]:
-        """A finding for each claim; none if the case does not suit; one that judges nothing if what is given fails."""
+        """
+        One finding for each claim.
+
+        None if the relation does not apply to the case; one that judges nothing if the precondition is violated.
+        """
         with contextlib.suppress(
             TargetRaised, BadOutput, Unsupported
         ):  # a target that fails on this case is not called again

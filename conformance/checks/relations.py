@@ -58,9 +58,9 @@ def same_gradients(
 #: A call of a case, and the received result that a relation is about.
 Call = tuple[Case, np.ndarray]
 
-#: How many more calls each side makes once their bits differ. Take a target that adds up in any order, and two sides
-#: that should agree: they have the results i and j with probabilities p_i and p_j, whose product is at most 1/4. That
-#: both sides repeat these 16 times, so that the target seems to repeat its bits, has a probability of at most 4^-16.
+#: How often each call is repeated once the two sides differ in bits. If a target sums in random order, the two sides
+#: have results i and j, with p_i p_j <= 1/4. The chance that both repeat these 16 times, so that the target looks
+#: deterministic, is at most 4^-16.
 AGAIN = 16
 
 

@@ -173,13 +173,13 @@ def _unbiased(bench: Bench) -> bool:
 
 @probe("accuracy", "accuracy of y")
 def accuracy_of_y(bench: Bench) -> Cell:
-    """How the variance is formed / how the affine map is applied, as far as errors tell."""
+    """Finds how the variance is formed and how the affine map is applied, as far as errors show it."""
     return _class(bench, _ARITHMETICS, _cases(bench), gradients=False)
 
 
 @probe("accuracy_gradients", "accuracy of gradients")
 def accuracy_of_gradients(bench: Bench) -> Cell:
-    """The same of dx, dgamma and dbeta."""
+    """Finds the same for dx, dgamma and dbeta."""
     return _class(bench, _ARITHMETICS, _cases(bench), gradients=True)
 
 
@@ -195,23 +195,23 @@ def _stored(bench: Bench, *, gradients: bool) -> Cell:
 
 @probe("float16", "float16: y", OPERATORS, dtype="float16")
 def float16(bench: Bench) -> Cell:
-    """What is rounded to 16 bits on the way to y."""
+    """Finds what is rounded to 16 bits on the way to y."""
     return _stored(bench, gradients=False)
 
 
 @probe("float16_gradients", "float16: gradients", OPERATORS, dtype="float16")
 def float16_gradients(bench: Bench) -> Cell:
-    """What is rounded to 16 bits on the way to the gradients."""
+    """Finds what is rounded to 16 bits on the way to the gradients."""
     return _stored(bench, gradients=True)
 
 
 @probe("bfloat16", "bfloat16: y", OPERATORS, dtype="bfloat16")
 def bfloat16(bench: Bench) -> Cell:
-    """What is rounded to 16 bits on the way to y."""
+    """Finds what is rounded to 16 bits on the way to y."""
     return _stored(bench, gradients=False)
 
 
 @probe("bfloat16_gradients", "bfloat16: gradients", OPERATORS, dtype="bfloat16")
 def bfloat16_gradients(bench: Bench) -> Cell:
-    """What is rounded to 16 bits on the way to the gradients."""
+    """Finds what is rounded to 16 bits on the way to the gradients."""
     return _stored(bench, gradients=True)

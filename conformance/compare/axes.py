@@ -61,7 +61,7 @@ def _of(*groups: Groups) -> list[str]:
 
 @probe("axes", "axes normalised", _of(Groups.TRAILING))
 def trailing_axes(bench: Bench) -> Cell:
-    """Of an array with three axes, for axes (-1,) and (-2, -1)."""
+    """Finds the axes that are normalised in an array with three axes, for axes (-1,) and (-2, -1)."""
     words, evidence = [], {}
     for axes in ((-1,), (-2, -1)):
         asked = _written(list(axes))
@@ -98,10 +98,10 @@ def _placed(bench: Bench, **more: Any) -> Iterator[tuple[tuple[int, ...], dict[s
 @probe("channel_axis", "channel axis", (name for name in NORMALISATIONS if OPERATORS[name].has_channels))
 def channel_axis(bench: Bench) -> Cell:
     """
-    The axes that are reached, with the channels at axis 1 and at the last one.
+    Finds the axes that a change reaches, with the channels at axis 1 and at the last one.
 
-    All but that of the channels, where samples are normalised together; otherwise the positions. Of a group_norm all
-    channels are one group, so that the positions and the channels are reached.
+    If samples are normalised together, these are all axes but that of the channels; otherwise they are the positions.
+    For group_norm, all channels are put into one group, so the change reaches both positions and channels.
     """
     words, evidence = [], {}
     for shape, settings in _placed(bench, groups=1):
@@ -119,7 +119,7 @@ def channel_axis(bench: Bench) -> Cell:
 
 @probe("channels", "channels of a group", (name for name in NORMALISATIONS if "groups" in OPERATORS[name].settings))
 def channels_of_a_group(bench: Bench) -> Cell:
-    """Which of six channels in two groups a change of the first one reaches."""
+    """Finds which of six channels in two groups a change of the first one reaches."""
     words, evidence = [], {}
     for shape, settings in _placed(bench, groups=2):
         axis = settings["channel_axis"]

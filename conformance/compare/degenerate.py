@@ -23,9 +23,9 @@ _WEAKEST = AccuracyClass(variance="one-pass", affine="folded", storage="native")
 @probe("constant", "constant groups", CENTRED)
 def constant_groups(bench: Bench) -> Cell:
     """
-    Whether y is beta where nothing varies, to the last bit.
+    Tests whether y is beta to the last bit in groups of one repeated value.
 
-    eps is 1, where every place for it gives the same factor; beta is small, so that it covers no rounding.
+    eps is 1, for which every place of eps gives the same factor; beta is small, so that it hides no rounding.
     """
     beta = 3 * 2.0**-10
     constants = np.resize(np.array(_CONSTANTS), (SHAPE[0], 1))
@@ -45,7 +45,7 @@ def constant_groups(bench: Bench) -> Cell:
 
 @probe("single", "one value per group", CENTRED)
 def one_value(bench: Bench) -> Cell:
-    """y = beta, NaN or an error, and of batch_norm what becomes of the running variance."""
+    """Tells whether y is beta, NaN or an error; for batch_norm also what becomes of the running variance."""
     answer = bench.call([[3.0], [-5.0]], eps=1.0, gamma=1.5, beta=0.75, asked=True)
     y = answer.y.astype(np.float64)
     evidence = {"y": [float(v) for v in y.ravel()]}
@@ -62,7 +62,7 @@ def one_value(bench: Bench) -> Cell:
 
 @probe("empty", "empty batch", OPERATORS)
 def empty_batch(bench: Bench) -> Cell:
-    """An empty y, or an error; and of batch_norm what becomes of the running statistics."""
+    """Tells whether y is empty or an error; for batch_norm also what becomes of the running statistics."""
     given = (2.5, 3.5)
     if bench.operator in NORMALISATIONS:
         case = emptied(bench.case(np.ones((2, 4)), running=given))

@@ -20,9 +20,9 @@ from .table import Cell
 @probe("default_eps", "default eps")
 def default_eps(bench: Bench) -> Cell:
     """
-    Solved for, from a call without eps, on a group whose variance eps outweighs by far.
+    Solves for eps from a call without eps, on a group whose variance is far smaller than eps.
 
-    That is done in the widest dtype, where it is known best, and in the table's own, on which it may depend.
+    It does so in the widest dtype, where eps is known best, and in the table's own, on which eps may depend.
     """
     if bench.binding.defaults is None:
         raise ByCaller(f"{bench.binding.name} has no default eps")
@@ -60,7 +60,7 @@ def _default(bench: Bench, known: Fit) -> tuple[float, str, float]:
 
 @probe("eps_placement", "place of eps", (*NORMALISATIONS, *BLOCKS))
 def eps_placement(bench: Bench) -> Cell:
-    """The formula that witnesses with variances about eps fit; of batch_norm in inference too."""
+    """Finds the formula that fits witnesses with variances about eps; for batch_norm in inference too."""
     found = placement_of(bench)
     evidence = {"factors": list(found.measured), "distance": found.distance}
     text = found.placement.words(bench.record)
@@ -80,7 +80,7 @@ _THREE_DIGITS = 2.0**-10
 
 @probe("eps_effective", "eps in effect")
 def eps_effective(bench: Bench) -> Cell:
-    """Solved for with three eps from 1e-3 to 1e-8, on groups of two deviations each, in the widest dtype."""
+    """Solves for three eps from 1e-3 to 1e-8, each on groups of two deviations, in the widest dtype."""
     wide, given = bench.widest, _GIVEN
     for placement, divisor in _candidates(bench):
         used = []
@@ -133,7 +133,7 @@ _BETWEEN = 2.0**-16 * (1 + 2.0**-24 + 2.0**-30)
 
 @probe("eps_float32", "eps in float64", dtype="float64")
 def eps_float32(bench: Bench) -> Cell:
-    """Whether y tells an eps from its float32 neighbour: a comparison of the target with itself."""
+    """Compares the target with itself: whether y differs between an eps and its float32 neighbour."""
     rounded = float(np.float32(_BETWEEN))
     given, near, far = (factor_at(bench, 2.0**-20, eps) for eps in (_BETWEEN, rounded, 4 * rounded))
     if abs(given / far - 1) < 2.0**-8:
@@ -146,7 +146,11 @@ def eps_float32(bench: Bench) -> Cell:
 
 @probe("eps_zero", "eps = 0", (*NORMALISATIONS, *BLOCKS))
 def eps_zero(bench: Bench) -> Cell:
-    """On a group with a variance, the eps that is used instead, if one is; and a group with none, or of zeros."""
+    """
+    Finds the eps that is used in place of 0, if one is, from a group with a variance.
+
+    It also tells what becomes of a group without variance, or of zeros.
+    """
     deviation = 2.0**-6 if bench.format.name == "float16" else 2.0**-12
     known = placement_of(bench)
     factor = factor_at(bench, deviation, 0.0, asked=True)

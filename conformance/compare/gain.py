@@ -20,7 +20,11 @@ _GAINS = {
 
 @probe("gain", "gain", (name for name in NORMALISATIONS if OPERATORS[name].has_gain))
 def gain(bench: Bench) -> Cell:
-    """y for several gains, each the same number throughout; where 1 is added, other rows hand over gamma - 1."""
+    """
+    Compares y for several gains, each the same number throughout.
+
+    If the target adds 1 to gamma, other rows pass gamma - 1.
+    """
     found = bench.gained
     evidence = {"gamma": list(GAINS), "over_that_of_1": list(found)}
     for name, factor in _GAINS.items():
@@ -45,7 +49,7 @@ _MAPS = {
 
 @probe("affine", "affine map", (name for name in NORMALISATIONS if "beta" in OPERATORS[name].arguments))
 def affine_map(bench: Bench) -> Cell:
-    """y of one group for a gamma of 2 and a beta of 3, beside the same for 1 and 0."""
+    """Compares y of one group for a gamma of 2 and a beta of 3 with that for 1 and 0."""
     z = bench.call([PATTERN], eps=1.0).group
     y = bench.call([PATTERN], eps=1.0, gamma=_GAMMA, beta=_BETA).group
     evidence = {"xhat": [float(v) for v in z], "y": [float(v) for v in y]}

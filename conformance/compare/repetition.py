@@ -26,7 +26,7 @@ _LONG = (SHAPE[0], 130)
 
 @probe("determinism", f"{CALLS} repeated calls", OPERATORS)
 def determinism(bench: Bench) -> Cell:
-    """The bits of y over many calls, and of the gradients over some."""
+    """Compares the bits of y over many calls, and those of the gradients over some."""
     case = plain_case(bench)
     first: bytes | None = None
     for number in range(CALLS):
@@ -57,7 +57,7 @@ def _equal_once(bench: Bench, whole: Case, part: Case, pick: Any, axis: int) -> 
 
 
 def _invariance(bench: Bench, cases: list[Case]) -> Cell:
-    """Samples alone, and in another order, compared with the batch."""
+    """Compares samples alone, and in another order, with the batch."""
     alone: list[str] = []
     permuted: list[str] = []
     axis = 0
@@ -78,7 +78,7 @@ def _invariance(bench: Bench, cases: list[Case]) -> Cell:
 
 @probe("layouts", "layouts of x")
 def layouts(bench: Bench) -> Cell:
-    """y for the same x laid out otherwise in memory: strided, transposed, behind an offset, backwards."""
+    """Compares y for the same x in other memory layouts: strided, transposed, behind an offset, backwards."""
     case = plain_case(bench)
     y = bench.outputs(case)["y"]
     told: dict[str, list[str]] = {}
@@ -108,7 +108,7 @@ def _taken(case: Case, pick: Any, axis: int) -> Case:
 
 @probe("batch_invariance", "batch invariance")
 def batch_invariance(bench: Bench) -> Cell:
-    """Whether a sample has the same bits alone as in a batch, and in another order; of batch_norm in inference."""
+    """Compares the bits of a sample alone, in a batch and in another order; for batch_norm in inference."""
     cases = [plain_case(bench, shape) for shape in (SHAPE, _LONG)]
     if bench.record.has_modes:
         cases = [case.replace(training=False) for case in cases]

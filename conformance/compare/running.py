@@ -32,7 +32,7 @@ def _update(bench: Bench) -> Answer:
 
 @probe("momentum", "momentum weighs", ("batch_norm",))
 def momentum(bench: Bench) -> Cell:
-    """The weight that the batch's mean has in the result, against the number that was handed over."""
+    """Compares the weight of the batch's mean in the result with the momentum that was passed."""
     handed = 1 - MOMENTUM if bench.binding.conventions.get("momentum") == "old" else MOMENTUM
     weight = _weight(_update(bench))
     evidence = {"momentum": handed, "weight_of_new": weight}
@@ -45,7 +45,7 @@ def momentum(bench: Bench) -> Cell:
 
 @probe("default_momentum", "default momentum", ("batch_norm",))
 def default_momentum(bench: Bench) -> Cell:
-    """The weight of the new mean in a call without momentum."""
+    """Measures the weight of the new mean in a call without momentum."""
     if bench.binding.defaults is None:
         raise ByCaller(f"{bench.binding.name} has no default momentum")
     wide = bench.widest
@@ -63,7 +63,7 @@ def default_momentum(bench: Bench) -> Cell:
 
 @probe("running_variance", "running variance", ("batch_norm",))
 def running_variance(bench: Bench) -> Cell:
-    """The variance that entered the average, by the weight that the mean shows."""
+    """Computes the variance that entered the average, from the weight that the mean shows."""
     answer = _update(bench)
     assert answer.var is not None
     weight = _weight(answer)

@@ -45,19 +45,19 @@ def _value(value: float) -> float | str:
 
 @probe("nan", "one NaN makes", OPERATORS)
 def nan(bench: Bench) -> Cell:
-    """What one NaN in one group makes of y."""
+    """Shows what one NaN in one group makes of y."""
     return _spread(bench, np.nan)
 
 
 @probe("inf", "one Inf makes", OPERATORS)
 def inf(bench: Bench) -> Cell:
-    """What one infinity in one group makes of y."""
+    """Shows what one infinity in one group makes of y."""
     return _spread(bench, np.inf)
 
 
 @probe("subnormal_inputs", "subnormal inputs", NORMALISATIONS)
 def subnormal_inputs(bench: Bench) -> Cell:
-    """Half the smallest normal number, times a gamma that makes y a normal one; eps = 1 adds no factor."""
+    """Passes half the smallest normal number, and a gamma that makes y a normal one; eps = 1 adds no factor."""
     least = bench.format.smallest_normal
     y = bench.call([PATTERN * least / 2], eps=1.0, gamma=16.0).group
     return _kept(y, 8 * least)
@@ -65,7 +65,7 @@ def subnormal_inputs(bench: Bench) -> Cell:
 
 @probe("subnormal_outputs", "subnormal outputs", NORMALISATIONS)
 def subnormal_outputs(bench: Bench) -> Cell:
-    """Twice the smallest normal number, times a gamma that makes y a subnormal one."""
+    """Passes twice the smallest normal number, and a gamma that makes y a subnormal one."""
     least = bench.format.smallest_normal
     y = bench.call([PATTERN * least * 2], eps=1.0, gamma=0.125).group
     return _kept(y, least / 4)

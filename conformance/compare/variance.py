@@ -47,7 +47,7 @@ def _off_zero(bench: Bench) -> np.ndarray:
 
 @probe("variance", "variance", (*CENTRED, *BLOCKS))
 def variance(bench: Bench) -> Cell:
-    """The divisor, from four values; and whether the mean is taken off, from the same values elsewhere."""
+    """Finds the divisor from four values, and from these values shifted whether the mean is subtracted."""
     found = bench.once("relative_variance", relative_variance)
     moved = _off_zero(bench)
     evidence = {"relative": found, "moved": [float(v) for v in moved]}
@@ -58,7 +58,7 @@ def variance(bench: Bench) -> Cell:
 
 @probe("mean_square", "mean square", (name for name in NORMALISATIONS if not OPERATORS[name].centred))
 def mean_square(bench: Bench) -> Cell:
-    """The divisor, from four values whose mean is 0; and whether a mean is taken off, which must not be."""
+    """Finds the divisor from four values whose mean is 0, and whether a mean is subtracted, which is wrong."""
     found = bench.once("relative_variance", relative_variance)
     moved = _off_zero(bench)
     evidence = {"relative": found, "moved": [float(v) for v in moved]}

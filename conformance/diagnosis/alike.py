@@ -1,4 +1,8 @@
-"""Descriptions of one mistake in several dtypes: they say the same, but for how often and from about where it shows."""
+"""
+Compares descriptions of one mistake in several dtypes.
+
+They may differ only in how often it shows and where it begins.
+"""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ _TWO_FUNCTIONS = 2.0
 _EXTRA_ROUNDINGS = 4.0
 
 #: An answer is clearly wrong if it is off by this many times what two functions with the same mistake may differ by. An
-#: agreement then holds to a tenth of what is wrong, and is no accident of roundings.
+#: agreement is then accurate to a tenth of the error, so rounding cannot cause it.
 CLEARLY_WRONG = 10.0
 
 
 @attrs.frozen(eq=False)
 class Values:
-    """One output or gradient, or a law's combination of several, beside the exact values and their envelope."""
+    """One output or gradient, or a law's combination of several, with the exact values and their envelope."""
 
     got: np.ndarray
     expected: np.ndarray
@@ -74,7 +74,7 @@ class Values:
             return judged & ~(np.abs(self.got - self.expected) <= self.envelope)
 
     def agrees(self, other: Values) -> bool:
-        """Whether the other values are the same but for roundings, and not finite in the same places."""
+        """Whether the other values are the same apart from rounding, and not finite in the same places."""
         return self._agree(other, self.got, other.got)
 
     def has_same_errors(self, other: Values) -> bool:
@@ -140,7 +140,7 @@ class ComparisonOutcome:
         return bool(self.words) and (self.values is None or self.values.worst_error() >= CLEARLY_WRONG)
 
     def agrees(self, other: ComparisonOutcome) -> bool:
-        """Whether the other comparison came out the same but for roundings."""
+        """Whether the other comparison came out the same apart from rounding."""
         if not self.words or not other.words:
             broken = self if self.words else other
             return not broken.words or (broken.values is not None and broken.values.worst_error() <= 1)
@@ -186,7 +186,7 @@ class Answer:
         return self.has_wrong_values or any(outcome.clearly_wrong for outcome in self.comparisons)
 
     def agrees(self, other: Answer) -> bool:
-        """Whether the other answer is the same but for roundings."""
+        """Whether the other answer is the same apart from rounding."""
         if self.comparisons and other.comparisons:
             alike = (outcome.agrees(there) for outcome, there in zip(self.comparisons, other.comparisons, strict=False))
             return len(self.comparisons) == len(other.comparisons) and all(alike)

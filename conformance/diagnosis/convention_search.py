@@ -138,10 +138,10 @@ class ConventionSearch:
 
     def _holds(self, requirements: Sequence[str], value: str, beside: Explanation | None) -> bool:
         """
-        Whether requirements hold under a class of storage on every case of the deck, not on those shown alone.
+        Whether requirements hold under a class of storage on every case of the deck, not only on those of the report.
 
-        A case that the mistake beside the class violates too tells nothing of the class. Beside a mistake nothing is
-        asked about derivatives: those of a wrong formula are wrong in other ways than its own.
+        A case that the accompanying mistake violates as well says nothing about the class. With such a mistake,
+        derivatives are not compared: those of a wrong formula are wrong in other ways than its own.
         """
         subject = self._under(storage=value)
         asked = [check for check in checks_of(subject.operator) if check.requirement in requirements]

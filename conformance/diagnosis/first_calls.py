@@ -1,4 +1,8 @@
-"""A target that keeps something of the first call of each shape: only shapes that nothing used before tell what."""
+"""
+Targets that keep something from the first call of each shape.
+
+Only shapes that no earlier call had can show what.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +117,7 @@ class FirstCalls:
         return answers if used <= _MOST_USED and wrong >= _MIN_WRONG else []
 
     def keeps_like(self, candidate: Candidate) -> bool:
-        """Whether a candidate keeps what the target keeps: each of its results is the target's but for roundings."""
+        """Whether a candidate keeps what the target keeps: each of its results is the target's apart from rounding."""
         return all(self._agree(calls, here, calls.results(candidate.subject)) for calls, here in self.answers)
 
     def explains(self, result: Result, candidate: Candidate) -> bool:
@@ -185,7 +189,7 @@ class FirstCalls:
         return self.maker.library.case(made if fit is None else fit)
 
     def _pairs(self, case: Case) -> Iterator[tuple[Case, Case]]:
-        """The case beside one with other settings, with another value near the start of x, or with a last value."""
+        """Pairs of the case and one that differs in settings, in a value near the start of x, or in a last value."""
         for other in other_settings(self.subject, case):
             yield case.replace(**{name: other.inputs[name] for name in affine_names(case)}), other
         for place in _PLACES:

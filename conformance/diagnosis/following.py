@@ -1,4 +1,4 @@
-"""Whether gradients follow from a mistake: they are those of the wrong formula, as a framework differentiates it."""
+"""Whether wrong gradients follow from a mistake in y: they are then the derivatives of the wrong formula."""
 
 from __future__ import annotations
 

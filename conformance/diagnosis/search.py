@@ -103,9 +103,9 @@ class Search:
     @cached_property
     def violated_again(self) -> Explanation | None:
         """
-        The mistakes known from another dtype that violate what is violated here, if in other numbers.
+        The mistakes known from another dtype that violate what is violated here, even if with other values.
 
-        Of a wrong formula nothing is asked about derivatives.
+        If the formula is wrong, derivatives are not compared.
         """
         again = [one for one in self._known_candidates if self._violates_all(one)]
         return self._explain(again) if again and self._varying is None else None

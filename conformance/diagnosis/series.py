@@ -59,7 +59,7 @@ class Series:
 
     def is_within(self, longer: Series, subject: Subject) -> bool:
         """
-        Whether another series, from one of its calls on, gave this one but for roundings, and changed in the same bits.
+        Whether another series, from one of its calls on, is the same apart from rounding, and changed in the same bits.
         """
         changes, there = self._changes(), longer._changes()
         for start in range(len(there) - len(changes) + 1):

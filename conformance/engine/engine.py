@@ -353,7 +353,7 @@ class Run:
         Checks that make extra calls stop after ``most`` cases; gradient checks run only where ``gradients`` is true.
 
         Return why the target declines the plain call; empty if it takes the call. Return None if no check needs the
-        call, or if nobody can make it because the target fixes a setting, size or parameter.
+        call, or if the call cannot be made because the target fixes a setting, size or parameter.
         """
         case = library.case(description)
         asking = [

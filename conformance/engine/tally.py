@@ -35,7 +35,7 @@ class Tally:
     """One check of one subject, added up case by case."""
 
     check: Check
-    #: How binding the requirement is (MUST or SHOULD).
+    #: The level of the requirement: MUST or SHOULD.
     level: Level = attrs.Factory(lambda self: requirement(self.check.requirement).level, takes_self=True)
     #: Number of cases judged, and the worst error / envelope on them.
     judged: int = 0
@@ -68,7 +68,7 @@ class Tally:
     lost: bool = False
     #: The cases that the check ran on, or that the target declined.
     tried: set[Description] = attrs.field(factory=set)
-    #: Number of cases on which the check made extra calls, beside the plain one and its gradients.
+    #: Number of cases on which the check made extra calls, besides the plain one and its gradients.
     cases_with_calls: int = 0
 
     def run(self, subject: Subject, case: Case, description: Description) -> None:
@@ -84,7 +84,7 @@ class Tally:
         """
         Note that the target declines the plain call of a case, so that nothing can be judged on it.
 
-        With ``own``, nobody can make such a call, because the target fixes a setting, size or parameter.
+        With ``own``, such a call cannot be made at all, because the target fixes a setting, size or parameter.
         """
         self.tried.add(description)
         self.declined_calls += 1

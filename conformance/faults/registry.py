@@ -68,8 +68,9 @@ def fault(
     """Register a class of overridden steps as a fault of one or more operators.
 
     `requirements` holds the one that must kill it by the operator's prefix: ln="LN-F3", rs="RS-F1", ..., and `in_` for
-    "in", which is a keyword. What is wrong in a step that all normalisations share is entered for each whose page has
-    layer_norm's number too, but for those that stand `apart`: there it is no mistake, or another requirement's affair.
+    "in", which is a keyword. A fault in a step that all normalisations share is registered for every operator whose
+    page has a requirement with the same number as layer_norm's. `apart` lists operators to leave out, because the step
+    is right there or another requirement covers it.
     """
     requirements = {prefix.rstrip("_"): requirement for prefix, requirement in requirements.items()}
     operators = {prefix_of(operator): operator for operator in OPERATORS}

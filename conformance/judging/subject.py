@@ -304,7 +304,7 @@ class Subject:
             raise Unsupported(reason)
 
     def cannot_vary(self, case: Case) -> str | None:
-        """Why nobody can make the call of a case: the binding fixes a setting, size or parameter; None if it can."""
+        """Why the call of a case cannot be made: the binding fixes a setting, size or parameter; None if it can."""
         own = self.binding.fixed
         if not own:
             return None

@@ -161,7 +161,7 @@ class Result:
     #: The first fault of the cause that explains the violation (diagnosis/cause.py), or the cause's sentence if it has
     #: no name; None if no cause explains the violation.
     diagnosis: str | None = None
-    #: The violated requirements that alone make this one fail (diagnosis/following_from.py); empty if this one stands
+    #: The violated requirements that alone make this one fail (diagnosis/consequences.py); empty if this one stands
     #: as a cause.
     follows_from: tuple[str, ...] = ()
     #: The traceback of a defect of normspec; empty if there was none.

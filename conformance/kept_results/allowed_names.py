@@ -1,8 +1,8 @@
 """
 Names that reach nothing outside a program: names of Python, of array libraries, and of the layers of frameworks.
 
-A source that uses any other name of an installed package is always run. So a missing name costs a run, but a name that
-is here by mistake could cost a verdict. Therefore no name is here that, in any of PACKAGES, may read a file, a
+A source that uses any other name of an installed package is always run. A name missing here costs only a run. A name
+listed by mistake could make a verdict wrong. Therefore no name is here that, in any of PACKAGES, may read a file, a
 variable, a clock, the network or the machine, or call a compiler of the system.
 """
 

@@ -55,10 +55,10 @@ class Plan:
         return self.forward_only or bool(setting_of(self.per_target, target, "forward_only"))
 
     def level(self, identifier: str) -> Level:
-        """How binding a requirement is in this run."""
+        """The level of a requirement in this run: MUST or SHOULD."""
         return level_of(identifier, self.required)
 
 
 def level_of(identifier: str, required: Collection[str]) -> Level:
-    """How binding a requirement is if those in ``required`` are a MUST, whatever their pages say."""
+    """The level of a requirement if those in ``required`` are a MUST, whatever their pages say."""
     return Level.MUST if identifier in required else requirement(identifier).level

@@ -1,4 +1,8 @@
-"""The describer: tells what is wrong with a target, each word proven on cases it was not formed on."""
+"""
+The describer: says in words what is wrong with a target.
+
+Every word is confirmed on cases that it was not derived from.
+"""
 
 from __future__ import annotations
 
@@ -179,7 +183,7 @@ class Describer:
     def _describe_sizes(
         self, formed: Sequence[Case], fresh: Sequence[Case], *, followed: bool = False
     ) -> Pattern | None:
-        """The description by sizes; ``followed``: only one whose rule every size follows."""
+        """The description by sizes; ``followed``: accept only a rule that fits every size that was tried."""
         violated = [one.violated_on for one in self.violations if one.violated_on is not None]
         for found in thresholds(self.observer, self.operator, violated):
             if followed and not found.rule.followed:

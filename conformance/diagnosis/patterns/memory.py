@@ -106,7 +106,7 @@ def _wrong_from_some_call_on(observer: Observer, case: Case) -> str:
 
 def _series(name: str, values: Sequence[Array], bad: Sequence[int]) -> str:
     if not bad:
-        return f"{name} of a call that is repeated has other last bits, within the error that is allowed"
+        return f"the last bits of {name} change when the call is repeated; the error stays within what is allowed"
     zero = all(not np.any(values[place]) for place in bad)
     what = "zero" if zero else "wrong"
     gaps = np.diff(bad)
@@ -114,7 +114,7 @@ def _series(name: str, values: Sequence[Array], bad: Sequence[int]) -> str:
         which = _ordinal(int(gaps[0]))
         return f"of calls that are repeated with the same arguments, every {which} returns a {name} that is {what}"
     if len(bad) == len(values):
-        return f"{name} is {what} in every call, and other from call to call with the same arguments"
+        return f"{name} is {what} in every call, and differs between calls with the same arguments"
     if bad == list(range(bad[0], len(values))):
         return f"{name} of a call that is repeated with the same arguments is right at first, and {what} later on"
     return f"{name} is {what} in some calls and right in others, with the same arguments"
@@ -142,8 +142,8 @@ def _depends_on_last_call(observer: Observer, case: Case) -> str:
                 if not is_right(observer, case, result, settled[result]) or is_right(observer, case, result, got):
                     continue
                 if is_right(observer, before, result, got):
-                    return f"{result} is that of the {name} of the call before, where the shapes are the same"
-                return f"{result} is wrong after a call of the same shapes with another {name}, and right without"
+                    return f"{result} belongs to the {name} of the previous call, if the shapes are the same"
+                return f"{result} is wrong after a call with the same shapes and another {name}, and right otherwise"
     return ""
 
 
@@ -159,7 +159,10 @@ def _taken_from_a_cache(observer: Observer, case: Case) -> str:
                 got = first[result]
                 same = np.array_equal(got, again[result]) and is_right(observer, case, result, got)
                 if same and not is_right(observer, later, result, got):
-                    return "a result is that of an earlier call that differs in one value alone, the last of an array"
+                    return (
+                        "a call returns the result of an earlier call whose arguments differ only in the last value of"
+                        " one array"
+                    )
     return ""
 
 

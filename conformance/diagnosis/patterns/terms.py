@@ -63,7 +63,7 @@ def term_relations(operator: str, name: str) -> Iterator[LinearRelation]:
 
 def _beside_g(number: float) -> str:
     times = "" if number == 1 else f"{written(number)} times "
-    return f"{times}what the right value has beside g"
+    return f"{times}the right value without g"
 
 
 def clipped_relations() -> Iterator[LinearRelation]:

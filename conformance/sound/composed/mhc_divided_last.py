@@ -3,7 +3,7 @@ mhc that weighs by exponentials and divides once, as fused kernels with online s
 
     y = x + (sum_k e_k H_k) / s,   e_k = exp(l_k - max l),   s = sum_k e_k
 
-The gradients are those that differentiating this form makes: g / s first, and the division's own by way of s.
+The gradients are those of this form: g / s first, and the derivative of the division by way of s.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def _(b):
 @whole(
     "instance-right",
     "instance_norm",
-    "is right: the mean of what is normalised is 0 but for roundings",
+    "is right: the mean of what is normalised is 0 apart from rounding",
     "in-compile-ill-conditioned-chain",
     conforms=_RIGHT,
 )
