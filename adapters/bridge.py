@@ -36,7 +36,7 @@ class Bridge(abc.ABC):
     functional: bool = False
     #: Whether new values can be written into a tensor's memory (:meth:`rewritten`).
     rewrites: bool = False
-    #: The exceptions beside MemoryError with which the framework says that memory ran out, where a part can raise them.
+    #: The exceptions besides MemoryError by which the framework says that memory ran out, if a part can raise them.
     memory_errors: tuple[type[Exception], ...] = ()
     #: Violations of every function on this framework, because one of the framework's operations violates them.
     violations: tuple[KnownViolation, ...] = ()
@@ -165,7 +165,7 @@ class Bridge(abc.ABC):
     def written_back(self, handed: Any, x: Any, source: int, destination: int) -> None:  # noqa: B027 - most write none
         """Copy into x whatever the target wrote into ``handed``, the moved x it was given, so that the fault shows."""
 
-    # Building blocks of parts, beside Python's operators --------------------------------------------------
+    # Building blocks of parts, besides Python's operators --------------------------------------------------
 
     @abc.abstractmethod
     def zeros(self, x: Any) -> Any:

@@ -270,7 +270,7 @@ def _short_signature(signature: inspect.Signature) -> str:
 
 
 def _framework_of(function: Any, module: ModuleType | None, label: str) -> str:
-    """The framework that the function's module imports. NumPy beside another framework does not count."""
+    """The framework that the function's module imports. NumPy does not count if there is another framework."""
     try:
         found = implied_frameworks(function, module)
     except Exception:  # an object of the target whose attributes raise

@@ -1,8 +1,8 @@
 """What the assertions of `normspec.testing` catch and cost. docs/testing.md has the figures.
 
-python benchmarks/assertion.py caught [DATA ...]   the library's faults and its sound functions, beside assert_close
+python benchmarks/assertion.py caught [DATA ...]   the library's faults and sound functions, compared with assert_close
 python benchmarks/assertion.py alarms [DRAWS]      sound functions on 10,000 draws of randn, or as many as are named
-python benchmarks/assertion.py cost                the cost beside the operator's in float64 NumPy, at many shapes
+python benchmarks/assertion.py cost                the cost relative to the operator's in float64 NumPy, for many shapes
 python benchmarks/assertion.py frameworks [VALUES] arrays of every framework that is installed, up to so many values
 """
 

@@ -13,7 +13,7 @@ from torch import nn
 
 
 class MultiScaleHighway(nn.Module):
-    """Branches of different receptive fields, weighed by a softmax or joined by `fuse`, beside the identity."""
+    """Branches of different receptive fields, weighed by a softmax or joined by `fuse`, in addition to the identity."""
 
     def __init__(self, branches, logits, fuse=None):
         super().__init__()

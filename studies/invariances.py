@@ -15,7 +15,7 @@ from .study import Cells, Fact, Facts, Findings, Judgement, Scale, Source, Study
 #: Samples, input and output channels, positions in a sample.
 SAMPLES, INPUTS, CHANNELS, POSITIONS = 5, 3, 6, 4
 GROUPS = 2
-#: A practical eps, and one that has no visible effect beside variances of order one. Some layers refuse 0.
+#: A practical eps, and one that has no visible effect with variances of order one. Some layers refuse 0.
 EPS, NEGLIGIBLE_EPS = 1e-5, 2.0**-100
 #: Weights and data are multiples of these. The values to normalise have a variance of about 1/3.
 WEIGHT_STEP, DATA_STEP = 2.0**-3, 2.0**-7
@@ -177,7 +177,7 @@ def judge(facts: Facts) -> Judgement:
         return Judgement(
             Verdict.UNDER_CONDITIONS,
             f"with eps fixed, what scales a group is not undone: {_told(facts, also)}",
-            "eps is 0, or so small that it shows nowhere beside the variance, or is scaled as the variance is",
+            "eps is 0, or negligible compared with the variance, or is scaled as the variance is",
         )
     return Judgement(Verdict.HOLDS, "each entry of the tables is as printed")
 

@@ -1,4 +1,4 @@
-"""The bridge for JAX arrays: conversion, reverse and forward mode, float64 beside float32, and devices."""
+"""The bridge for JAX arrays: conversion, reverse and forward mode, float64 as well as float32, and devices."""
 
 from __future__ import annotations
 

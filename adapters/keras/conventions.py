@@ -178,7 +178,7 @@ def _negative(operator: str, *requirements: str) -> tuple[KnownViolation, ...]:
             links=_NOT_CLAMPED_LINKS,
             modes=("training",) if of_batches else (),
             where=f"a {'channel' if of_batches else 'group'} whose mean is so large that its variance and eps are lost"
-            " beside mean^2",
+            " in the rounding of mean^2",
             cases=lambda inputs, settings: bool(lost(inputs["x"], settings).any()),
             predicts=predicts,
             always=False,  # it shows only if the variance is rounded in one direction

@@ -47,7 +47,7 @@ def _instance_norm_of(channels: int, axis: int, eps: float, scale: bool, center:
 
 
 def _accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
-    """The ``accepts`` of both layers: x needs an axis of positions beside samples and channels."""
+    """The ``accepts`` of both layers: x needs an axis of positions besides samples and channels."""
     return None if len(shape) >= 3 else f"it takes rank 3 or more, not {len(shape)}"
 
 

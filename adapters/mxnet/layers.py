@@ -175,7 +175,8 @@ _BATCH_NORM_REASONS: Mapping[str, str] = {
 #: Why the running variance is wrong; the project's tests pin it with its numbers.
 _INVERTED = (
     "the variance of the moving average is recovered from the saved reciprocal root as 1 / r^2 - eps, which has lost"
-    " its digits where it is small beside eps, and may be negative, or infinite for a constant channel where eps is 0"
+    " its digits where it is small compared with eps, and may be negative, or infinite for a constant channel where eps"
+    " is 0"
 )
 
 
@@ -220,7 +221,7 @@ _BATCH_NORM_KNOWN_VIOLATIONS = (
             modes=("training",),
             where="off by no more than a few roundings of var + eps, or infinite or NaN where both are 0",
             predicts=_off_by_eps,
-            always=False,  # it does not show if eps is small beside the variance
+            always=False,  # it does not show if eps is small compared with the variance
         )
         for one in ("BN-S2", "BN-S3", "BN-S4", "CM-P2")
     ),

@@ -42,7 +42,7 @@ class Leaf:
     notes: dict[Any, Any] | None = None
 
     def note(self, gradient: Array) -> None:
-        """Add to the gradient; the unrounded sum is kept beside the sum rounded to the leaf's dtype."""
+        """Add to the gradient; the unrounded sum is kept in addition to the sum rounded to the leaf's dtype."""
         if self.notes is not None:
             wide = ("sum", self.name)
             self.notes[wide] = self.notes[wide] + gradient if wide in self.notes else gradient

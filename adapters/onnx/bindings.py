@@ -29,10 +29,10 @@ class Evaluator:
     name: str
     #: run(node, arrays by name) -> the outputs.
     run: Callable[[Node, Mapping[str, np.ndarray]], Sequence[np.ndarray]]
-    #: For each operator: its conventions beside those of ONNX, and the reasons.
+    #: For each operator: its conventions besides those of ONNX, and the reasons.
     conventions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     reasons: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    #: For each operator: its known violations beside those of ONNX itself.
+    #: For each operator: its known violations besides those of ONNX itself.
     known_violations: Mapping[str, tuple[KnownViolation, ...]] = field(default_factory=dict)
 
 

@@ -102,7 +102,7 @@ def _array_or_text(value: Any, names: Collection[str] = ()) -> bool:
     return _array(value) or _text(value)
 
 
-#: The optional fields of a known violation, beside requirement and reason; the limits' values are checked later.
+#: The optional fields of a known violation, besides requirement and reason; the limits' values are checked later.
 _LIMITS: Mapping[str, Form] = {
     **dict.fromkeys(("links", "failures", "outputs", "dtypes", "devices", "modes", "notes"), _all(_text)),
     "ranks": _all(lambda value, names: isinstance(value, int)),

@@ -152,7 +152,7 @@ def _known(host: Host, place: int, entry: int, said: Mapping[str, Any]) -> Known
     return RemoteKnownViolation(**limits, ask=ask if said.get("asks") else None)
 
 
-#: The fields of a failure that are sent to a worker beside the call.
+#: The fields of a failure that are sent to a worker in addition to the call.
 _FOUND = tuple(one.name for one in dataclasses.fields(Failure) if one.name not in ("inputs", "settings"))
 
 #: The fields of a known violation that a worker sends.

@@ -69,7 +69,7 @@ FORWARD = tuple(
         outputs=outputs,
         modes=("training",),
         predicts=_of_moved_rstd,
-        always=False,  # the drawn tangents are seldom small beside the mean
+        always=False,  # the drawn tangents are seldom small compared with the mean
     )
     for requirement, outputs in (
         ("GN-G12", ("forward over reverse in x", "forward over reverse in gamma")),

@@ -75,7 +75,7 @@ class Case:
         return self.g.dtype != self.x.dtype
 
     def random(self, purpose: str) -> Stream:
-        """A stream for random values that a check needs beside the case; the same for the same purpose."""
+        """A stream for random values that a check needs besides the case; the same for the same purpose."""
         seed = self.description.seed if self.description else 0
         return Stream(seed, self.x.size, zlib.crc32(purpose.encode()))
 

@@ -22,7 +22,7 @@ _NEAR: Groups = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps",
 _TINY: Groups = (("scaled", 7), ("scaled", 5), ("normal", 0))
 _BELOW: Groups = (("below_eps", 0), ("below_eps", 1), ("below_eps", 2))
 _OFFSETS: Groups = (*(("offset", place) for place in range(8)), ("witness", 11))
-#: Rows of zeros beside one of numbers.
+#: Rows of zeros with one row of numbers.
 _PADDED: Groups = (("constant", 0), ("normal", 0), ("constant", 0))
 _ODD: Groups = (("offset", 0), ("constant", 2), ("heavy_tailed", 0), ("near_overflow", 0), ("subnormal", 0))
 

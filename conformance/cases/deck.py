@@ -1,6 +1,6 @@
 """The fixed deck: witnesses that every profile runs, and the sweep of sizes.
 
-A deck is a list of descriptions. Each names the requirements that it is made for, beside those that judge any case: a
+A deck is a list of descriptions. Each names the requirements that it is made for, besides those that judge any case: a
 check runs on the cases that name one of its ids (checks/registry.py). Cases that operators share name layer_norm's ids,
 which stand for the other operators' ids at the same check. Every setting is away from its default somewhere. Dimensions
 differ from one another, and coincide on purpose in some cases.
@@ -57,7 +57,7 @@ _BELOW: Kinds = (("below_eps", 0), ("below_eps", 1), ("near_eps", 1), ("near_eps
 _OFFSETS: Kinds = (*(("offset", i) for i in range(8)), ("witness", 7), ("witness", 10), ("witness", 11))
 _LAWFUL: Kinds = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
 
-#: Small variances, beside which an eps that replaces 0 shows.
+#: Variances so small that an eps that replaces 0 shows.
 _TINY: Kinds = (("scaled", 7), ("scaled", 5), ("normal", 0))
 #: Groups in which only the formula shows.
 _PLAIN: Kinds = (("normal", 0), ("integers", 1), ("scaled", 0), ("normal", 2), ("scaled", 3), ("witness", 6))
@@ -262,7 +262,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
     ]
 
 
-#: The operator's own cases beside the shared ones, by how its groups lie.
+#: The operator's own cases besides the shared ones, by how its groups lie.
 _OWN = {Groups.TRAILING: _trailing, Groups.CHANNEL: _of_channels, Groups.SAMPLE_CHANNELS: _of_sample_channels}
 #: The numbers of dimensions of shared cases, in turn, where groups are channels of samples.
 _RANKS = (3, 4, 2, 3, 5)

@@ -31,7 +31,7 @@ class Description:
     beta: str = "mixed"
     #: How the cotangent is drawn.
     cotangent: str = "mixed"
-    #: The requirements that the case is for, beside those that judge any ordinary case. One id stands for all that are
+    #: The requirements that the case is for, besides those that judge any ordinary case. One id stands for all that are
     #: registered with it at their check: LN-F3 also stands for BN-F3 (checks/registry.py).
     requirements: frozenset[str] = frozenset()
     #: Whether it is judged only on these requirements.

@@ -1,5 +1,5 @@
 """
-Generated cases: the cases that a run judges beside the fixed deck.
+Generated cases: the cases that a run judges in addition to the fixed deck.
 
 There are two kinds. *Free* cases may be anything. *Variations* keep the purpose of a case of the deck (its
 requirements, kinds of groups and recipe) and change all its numbers, so that every requirement meets more cases than
@@ -94,7 +94,7 @@ def _free(operator: str, seed: int, index: int) -> Description:
 
 
 def _purpose(description: Description, index: int) -> frozenset[str]:
-    """A free case's requirements beside the values: one case in four takes the laws, one in four the derivatives."""
+    """A free case's requirements besides the values: one case in four takes the laws, one in four the derivatives."""
     composed = OPERATORS[description.operator].composed
     names = {name for name, _ in description.groups}
     # Laws and derivatives run on moderate groups, because extreme ones are outside their range rules.

@@ -38,7 +38,7 @@ def gate_logits(kind: str, shape: tuple[int, ...], random: Stream) -> NDArray[np
         return np.zeros(shape)
     if kind in ("closed", "open"):
         return np.full(shape, -np.inf if kind == "closed" else np.inf)
-    if kind == "infinite":  # both, beside finite ones
+    if kind == "infinite":  # both, with finite ones
         return np.resize(random.permutation([np.inf, -np.inf, 0.5, -2.0, 3.0]), shape)
     return 2 * random.standard_normal(shape)
 

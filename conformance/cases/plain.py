@@ -33,8 +33,8 @@ _READ = ("witness", "integers", "constant", "one_hot")
 _AFFINE = ("none", "ones", "powers", "mixed", "small", "large", HUGE, "zeros")
 _COTANGENTS = ("integers", "one_hot", "ones", "mixed", "small", "large", "edges")
 
-#: The eps to try. The first shows beside (-1, 1) even in 16 bits if it is in the wrong place; the second is not exact
-#: in float32; beside the third the variance is as small as eps.
+#: The eps to try. The first shows with (-1, 1) even in 16 bits if it is in the wrong place; the second is not exact
+#: in float32; with the third the variance is as small as eps.
 _EPS = (2.0**-10, 1e-5, 0.5)
 
 

@@ -134,7 +134,7 @@ def _integers(drawing: Drawing) -> Array:
 
 
 def _edges(drawing: Drawing) -> Array:
-    """Alternating signs, so that no mean is large beside the deviation and no two values are equal."""
+    """Alternating signs, so that no mean is large compared with the deviation and no two values are equal."""
     signs = np.where((np.arange(drawing.n) + drawing.index) % 2, -1.0, 1.0)
     return signs * (1 + drawing.random.random(drawing.n)) * edges((drawing.n,))
 

@@ -83,7 +83,7 @@ def _axis(size: int) -> dict[str, object]:
 
 
 def _of_batch(*, training: bool) -> tuple[Extent, ...]:
-    """Some cases have positions beside the samples; kernels count the samples or the product."""
+    """Some cases have positions besides the samples; kernels count the samples or the product."""
     arounds = {"rank": 3, "n": 6, "samples": 2}, {"rank": 4, "n": 8, "samples": 2}, {"rank": 2, "n": 5, "samples": 5}
 
     def channels(size: int, place: int) -> dict[str, object]:

@@ -50,7 +50,7 @@ DIVISOR = Relation("the divisor of the variance", _once_and_twice, _same_values)
 
 # LN-F3, BN-F3 and LN-F4, BN-F4: where eps stands, and which value it has ----------------------------------------
 
-#: The factor by which eps is grown: it then grows by three times its value, beside a variance of about eps. That shows
+#: The factor by which eps is grown: it then grows by three times its value, with a variance of about eps. That shows
 #: even in bfloat16, where var + eps is known to a few parts in a hundred.
 GROWTH = 4.0
 _NAME = "growth of ((x_i - x_j) / (y_i - y_j))^2"
@@ -228,7 +228,7 @@ def _same_y(runs: RelatedCalls) -> Iterator[Claim]:
     yield Claim(far.case, far.y, near.y, "y", "a group far from zero, compared with the same group near zero", moved)
 
 
-#: A mean that is small beside the deviation. That it makes no difference is a law.
+#: A mean that is small compared with the deviation. That it makes no difference is a law.
 SHIFTED = Relation("a small shift", _near_and_near, _same_y, requirements=("LN-L10", "BN-L7", "GN-L10", "IN-L10"))
 ACCURATE = Relation("accurate under a large mean", _far_and_near, _same_y, precondition=(SHIFTED, lambda case: case))
 

@@ -15,7 +15,7 @@ from ..judging.subject import Subject
 from .derived import with_value
 from .registry import check, laws_in_inference, recipes
 
-#: The inputs beside x, the logits and the leaves of parts; CM-N3 and CM-N5 are about those three.
+#: The inputs besides x, the logits and the leaves of parts; CM-N3 and CM-N5 are about those three.
 _PARAMETERS = ("gamma", "beta", "running_mean", "running_var")
 
 

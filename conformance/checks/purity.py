@@ -120,7 +120,7 @@ _CALLS_IN_A_ROUND = 32
 
 @attrs.define
 class Repetitions:
-    """Differences that repeated calls of a case showed, beside the first call."""
+    """Differences that repeated calls of a case showed, compared with the first call."""
 
     #: The first result whose bits differed: its name, its value in the first call, and the value that differed.
     difference: tuple[str, np.ndarray, np.ndarray] | None = None
@@ -218,7 +218,7 @@ def repeats_agree(subject: Subject, case: Case) -> Iterator[Finding]:
         yield from _memory_used_again(subject, case)
 
 
-#: An eps that shows beside variances of about 1, in every dtype; and one in its place where it is given already.
+#: An eps that shows with variances of about 1, in every dtype; and one in its place where it is given already.
 _EPS, _OTHER_EPS = 2.0**-2, 2.0**-10
 
 

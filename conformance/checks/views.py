@@ -119,7 +119,7 @@ _LAYOUTS_OF_RESULTS = ("transposed", "strided")
 
 
 def _results_laid_out(subject: Subject, case: Case) -> Generator[Finding, None, Unsupported | None]:
-    """Parts that return views: one alone, and all of them beside an x that lies as their results do."""
+    """Parts that return views: one alone, and all of them with an x that lies as their results do."""
     lacking, returning = None, before_y(case)
     for layout in (one for one in _LAYOUTS_OF_RESULTS if one in _views(subject)):
         everywhere = case

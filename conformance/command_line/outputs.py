@@ -1,4 +1,4 @@
-"""The files that `normspec check` writes beside its printed report, each with an option of its own."""
+"""The files that `normspec check` writes in addition to its printed report, each with an option of its own."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _OPTIONS = (
         type=click.Choice(["text", "github"]),
         default="text",
         show_default=True,
-        help="github: annotations at the lines of the functions, and a job summary, beside the text.",
+        help="github: annotations at the lines of the functions, and a job summary, in addition to the text.",
     ),
 )
 

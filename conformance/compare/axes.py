@@ -130,7 +130,7 @@ def channels_of_a_group(bench: Bench) -> Cell:
     return Cell("; ".join(dict.fromkeys(words)), evidence=evidence)
 
 
-#: Names of the sets of channels beside the first, of six in two groups.
+#: Names of the sets of channels besides the first, of six in two groups.
 _CHANNELS = {
     (0, 1, 2): "consecutive",
     (0, 2, 4): "interleaved (c mod G)",

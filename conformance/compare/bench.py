@@ -37,7 +37,7 @@ _RANKS_OF_SAMPLES = (4, 3, 5, 2)
 #: The group of every witness, times a number: its mean is zero and its deviation is that number.
 PATTERN = np.array([-1.0, -1.0, 1.0, 1.0])
 
-#: Values of gamma, beside 1, to see what the target makes of them.
+#: Values of gamma, besides 1, to see what the target makes of them.
 GAINS = (3.0, -0.5)
 
 #: The sublayer with which the output of a block is the normalisation itself, or x plus that.

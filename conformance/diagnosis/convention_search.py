@@ -28,7 +28,7 @@ from .question import Question
 from .question_maker import is_about_derivatives
 from .search import Explanation, Search
 
-#: Requirements about 16-bit data beside float32 parameters; those of them that are about the dtypes of results.
+#: Requirements about 16-bit data with float32 parameters; those of them that are about the dtypes of results.
 _MIXED = ("CM-D1", "CM-D2", "CM-D3")
 _DTYPES = frozenset({"CM-D2", "CM-D3"})
 

@@ -14,7 +14,7 @@ from ..cases.case import Case
 from ..checks.derived import affine_names, filled, less_value, with_parameters
 from ..checks.groups import only_group
 
-#: The largest number that a function may use in place of eps. Beside a variance larger by 1/u it is lost.
+#: The largest number that a function may use in place of eps. Added to a variance larger by 1/u it is lost.
 _LARGEST_EPS = 2.0**-3
 
 
@@ -32,7 +32,7 @@ class Aspect:
 
 
 def _without_variance(case: Case) -> Case | None:
-    """eps is so large that the variance is lost beside it. beta is zero, because it would hide what is left of y."""
+    """eps is so large that adding the variance changes nothing. beta is zero: it would hide what is left of y."""
     variance = float(np.max(_variances(case), initial=0.0))
     if not case.settings.get("training", True) or not variance:
         return None
@@ -42,7 +42,7 @@ def _without_variance(case: Case) -> Case | None:
 
 
 def _without_eps(case: Case) -> Case | None:
-    """eps is 0, and x so large that any number in place of eps is lost beside the variance of each group."""
+    """eps is 0, and x so large that any number in place of eps is lost in the variance of each group."""
     found = _variances(case)
     if not case.settings.get("training", True) or not (found > 0).any():
         return None

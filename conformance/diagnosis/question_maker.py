@@ -26,7 +26,7 @@ from ..requests.profiles import profile_of
 from .extremes import is_extreme, tamed
 from .question import Question, call_first
 
-#: Cases beside the violated ones on which a name must hold, and the same for a slow target. With the questions about
+#: Cases besides the violated ones on which a name must hold, and the same for a slow target. With the questions about
 #: the candidates' own violations, a slow target is called some thirty times.
 _FRESH_CASES, _FRESH_CASES_SLOW = 16, 4
 

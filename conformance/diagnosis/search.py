@@ -39,7 +39,8 @@ _MOST_PAIRED = 60
 #: Pairs that are tried, the likeliest first: some two seconds. A count, so that no report depends on time.
 _MOST_PAIRS = 200
 
-#: Faults tried beside every other one, in case one hides what the other does: those that answer most questions alike.
+#: Faults tried together with every other one, in case one hides what the other does: those that answer most questions
+#: alike.
 _MOST_LEADING = 3
 
 
@@ -157,7 +158,7 @@ class Search:
         """
         The candidates that answer all violated checks as the target does on other cases too; all of them if none does.
 
-        A target may do other things beside the mistake, or raise where it need not. A true name stays true then.
+        A target may do other things besides the mistake, or raise where it need not. A true name stays true then.
         """
         if len(matching) < 2:
             return matching
@@ -283,7 +284,7 @@ class Search:
         return found if found.series else None
 
     def _find_varying(self, varying: VaryingTarget) -> Explanation | None:
-        """The one mistake whose repeated calls change as the target's do, or such a mistake with another beside it."""
+        """The one mistake whose repeated calls change as the target's do, or such a mistake together with another."""
         known = [one for one in self._known_candidates if one.varies and varying.changes_like(one)]
         matching = known or [one for one in self._candidates if one.varies and varying.changes_like(one)]
         matching = matching or [*varying.pairs(self._candidates)]

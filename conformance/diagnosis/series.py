@@ -99,7 +99,7 @@ def _change(before: Mapping[str, np.ndarray] | str, now: Mapping[str, np.ndarray
 
 
 def values_of(subject: Subject, case: Case, name: str, got: np.ndarray) -> Values:
-    """An output or a gradient of a case beside the exact one and its envelope."""
+    """An output or a gradient of a case with the exact one and its envelope."""
     truth = subject.truth(case)
     exact = (truth.outputs() if name in case.record.outputs else truth.gradients())[name]
     return Values.of(got, exact, subject.bound(case, name)(False))

@@ -21,7 +21,7 @@ VARYING = ("CM-P2", "CM-P3")
 #: Calls of a fresh case. A value that stays the same in all of them does not vary.
 _STEADY = 16
 
-#: At most this many mistakes that agree with the steady values are each tried beside every mistake that varies.
+#: At most this many mistakes that agree with the steady values are each tried together with every mistake that varies.
 _MOST_STEADY = 4
 
 

@@ -49,7 +49,7 @@ _TIME_FACTOR, _MIN_SECONDS = 2.0, 30.0
 #: chance, this many roundings to nearest go one way once in 2^32 functions.
 _MIN_TRUNCATED = 32
 
-#: Number of cases of the run, beside the violated ones, on which such errors are counted.
+#: Number of cases of the run, besides the violated ones, on which such errors are counted.
 _TRUNCATION_CASES = 40
 
 #: Number of violations of each dtype that are tried to see whether a change affects any.

@@ -225,7 +225,7 @@ def plain_call(subject: Subject, case: Case, *, gradients: bool) -> None:
     """
     Make the plain call of a case, with ``gradients`` also its vjp.
 
-    The results are then remembered, so that a check counts as making extra calls only if it makes calls beside these.
+    The results are then remembered, so that a check counts as making extra calls only if it makes calls besides these.
     """
     subject.target.begin()
     with contextlib.suppress(*CALL_FAILED):

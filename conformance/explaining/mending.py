@@ -27,7 +27,7 @@ class Mended:
 
 
 def mended(fault: Fault) -> tuple[Mended, ...]:
-    """The steps that a fault overrides, each beside the sound one; long steps are left out."""
+    """The steps that a fault overrides, each with the sound one; long steps are left out."""
     base, found = IMPLEMENTATIONS[fault.operator], []
     seen = set[str]()
     for owner in fault.step.__mro__:

@@ -1,4 +1,4 @@
-"""Faults of 16-bit data beside parameters and running statistics in float32."""
+"""Faults of 16-bit data with parameters and running statistics in float32."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ _FLAGS = ("only", "mixed", "far", "training")
 
 
 def _description(operator: str, value: Any, place: str) -> Description:
-    """The fields that a check reads of a case beside its values, such as requirements and the seed of more values."""
+    """The fields that a check reads of a case besides its values, such as requirements and the seed of more values."""
     found = mapping(value, place)
     forms: dict[str, Callable[[Any, str], Any]] = {
         **dict.fromkeys(_NAMES, text),

@@ -1,4 +1,4 @@
-"""The versions that a report depends on, beside those of its targets."""
+"""The versions that a report depends on, besides those of its targets."""
 
 from __future__ import annotations
 

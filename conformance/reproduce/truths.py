@@ -36,7 +36,7 @@ class Judge:
                 yield name, found
 
     def compared(self, call: LoggedCall, name: str, one: VariableContent) -> Comparison | None:
-        """One output or gradient beside the exact one; None if that is not known."""
+        """One output or gradient with the exact one; None if that is not known."""
         got = one.stored
         if got is None:
             return None

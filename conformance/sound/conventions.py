@@ -82,7 +82,7 @@ class SavedNarrow(Groups):
 
 @sound(
     "native",
-    # Its inference would round running statistics that are float32 beside 16-bit data, and must return as they were.
+    # Its inference would round running statistics that are float32 with 16-bit data, and must return as they were.
     operators=tuple(name for name in NORMALISATIONS if not OPERATORS[name].statistics),
     conventions=NATIVE,
 )

@@ -40,7 +40,7 @@ class Call:
 
 
 class Block(Composed, Groups):
-    """A LayerNorm over the last axis beside an addition."""
+    """A LayerNorm over the last axis, together with an addition."""
 
     # The computations of a block, in the working dtype. Results have x's shape, except those of gamma and beta.
 

@@ -40,7 +40,7 @@ from .thresholds import thresholds
 
 Array = np.ndarray
 
-#: Cases that a description is formed on beside the violated ones, and fresh cases that it must survive. On a slow
+#: Cases that a description is formed on besides the violated ones, and fresh cases that it must survive. On a slow
 #: target, only the questions of the search before are available.
 _FORMING_CASES, _FRESH_CASES = 20, 20
 #: If fewer of either are wrong, all ordinary cases of the deck are looked at: what few cases show needs all of them.

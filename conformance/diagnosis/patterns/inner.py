@@ -40,7 +40,7 @@ class InnerValue:
     name: str
     #: Recipes whose parts let y show it. ``others`` are further recipes whose y it has to explain.
     recipes: tuple[str, ...]
-    #: The value that y shows, beside the right one; None if this y does not show it.
+    #: The value that y shows, with the right one; None if this y does not show it.
     values_in: Callable[[ObservedResult], Values | None]
     #: The relations that it may have to the right one, given what was seen of it.
     relations: Callable[[Sequence[ObservedResult]], Iterable[LinearRelation]]
@@ -315,7 +315,7 @@ _INNER: Mapping[str, tuple[InnerValue, ...]] = {
         ),
     ),
     "post_norm": (
-        InnerValue("the weight of x in the sum, beside the sublayer's,", ("leaf", "tanh_linear"), _ratio, _plain),
+        InnerValue("the weight of x in the sum, relative to the sublayer's,", ("leaf", "tanh_linear"), _ratio, _plain),
     ),
     "highway": (
         InnerValue("the transform gate", ("leaf", "linear", "square"), _gate, _of_gate("gate")),

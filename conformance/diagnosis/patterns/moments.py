@@ -369,7 +369,7 @@ def _exchanged(one: ObservedResult) -> Array | None:
 
 @attrs.frozen
 class _EpsPlacement:
-    """Where eps stands beside a spread: transformed(V) = base + k slope, where V is the value under the root."""
+    """Where eps is added to a spread: transformed(V) = base + k slope, where V is the value under the root."""
 
     words: Callable[[str], str]
     transformed: Callable[[Array], Array]

@@ -1,4 +1,4 @@
-"""Observations: a target's results on a case, beside the exact values, and how many calls they take."""
+"""Observations: a target's results on a case, with the exact values, and how many calls they take."""
 
 from __future__ import annotations
 

@@ -415,7 +415,7 @@ def _neither_open_nor_shut(gate: Array) -> Array:
     return np.where((gate > 0) & (gate < 1), gate, np.nan)
 
 
-#: What is smaller than this, beside the smallest right value, is 0 apart from rounding.
+#: What is smaller than this, compared with the smallest right value, is 0 apart from rounding.
 _NOTHING = 2.0**-40
 
 

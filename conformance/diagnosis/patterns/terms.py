@@ -302,7 +302,7 @@ _OTHERWISE: dict[str, tuple[tuple[str, Compute], ...]] = {
     ),
 }
 
-#: Terms that a block may add beside its parts.
+#: Terms that a block may add in addition to its parts.
 _OF_BLOCKS: tuple[_Term, ...] = (
     ("beta", lambda one: one.steps.beta),
     ("gamma", lambda one: one.steps.gamma),

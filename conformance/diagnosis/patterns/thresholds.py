@@ -18,7 +18,7 @@ _LOOKED_AT = (9, 65, 129, 257, 513, 1025, 2049, 4097)
 _ABOVE = ((1, 1), (1, 2), (1, 5), (1.5, 1), (2, -1), (2, 4), (3, 1))
 #: Sizes below the last right one, as parts of it.
 _BELOW = (0.95, 0.75, 0.5, 0.3)
-#: Blocks that a wrong size may be a multiple of, beside the last right and the first wrong size.
+#: Blocks that a wrong size may be a multiple of, besides the last right and the first wrong size.
 _BLOCKS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256, 384, 512, 768, 1000, 1024, 2048)
 #: More calls of the last right and of the first wrong size, so that a race seldom passes for a limit.
 _AGAIN = 3

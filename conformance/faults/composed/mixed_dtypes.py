@@ -1,4 +1,4 @@
-"""Faults of 16-bit data beside parameters in float32."""
+"""Faults of 16-bit data with parameters in float32."""
 
 from __future__ import annotations
 

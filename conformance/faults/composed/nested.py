@@ -14,7 +14,7 @@ from ..registry import fault
 Array = np.ndarray
 
 #: Where it shows at every seed that a part bends which a gate or a fusion weight weighs, or a norm follows: in bfloat16
-#: the roundings of the terms beside it may be several times as large.
+#: the roundings of the terms next to it may be several times as large.
 _FINE = ("float16", "float32", "float64")
 
 
