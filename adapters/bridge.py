@@ -76,7 +76,7 @@ class Bridge(abc.ABC):
 
     @abc.abstractmethod
     def array(self, value: Any, what: str) -> np.ndarray:
-        """The tensor's present values in a new array. Raises BadOutput, naming ``what``, if it is no valid tensor."""
+        """The tensor's present values in a new array. Raises BadOutput with ``what`` if it is not a valid tensor."""
 
     @abc.abstractmethod
     def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:

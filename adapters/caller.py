@@ -35,7 +35,7 @@ class Caller:
         self.bridge.check_device(self.device)
 
     def read(self, value: Any, what: str) -> np.ndarray:
-        """The present values of one of the target's tensors, in a new array. Raises BadOutput if it is no tensor."""
+        """The present values of one of the target's tensors, in a new array. Raises BadOutput if it is not a tensor."""
         with Stage("read"):
             return self.bridge.array(value, what)
 

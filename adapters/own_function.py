@@ -368,7 +368,7 @@ def _conventions(beside: Any, label: str, operator: str) -> dict[str, str]:
         return declared
     if isinstance(beside, Mapping):
         odd = next(one for pair in beside.items() for one in pair if not isinstance(one, str))
-        raise BadSibling(f"{label}_conventions has {odd!r}, which is no text: write it as 'storage': 'H2'")
+        raise BadSibling(f"{label}_conventions has {odd!r}, which is not a text: write it as 'storage': 'H2'")
     raise BadSibling(f"{label}_conventions is {type(beside).__name__}: make it a dict, such as {{'storage': 'H2'}}")
 
 

@@ -19,7 +19,7 @@ class PartCall:
     #: The part's role: "branch", "branches.0", "gate", ...
     role: str
     #: The values of its arguments at the time of the call: one array, or several for fuse. A text describes a value
-    #: that was no tensor.
+    #: that was not a tensor.
     handed: list[np.ndarray | str]
     #: The value of its result at the time of the call; None if it raised, or returned no tensor.
     returned: np.ndarray | None = None
@@ -41,7 +41,7 @@ class Recorder:
     returned: bool = False
 
     def read(self, value: Any) -> np.ndarray | str:
-        """The tensor's present values, or a text that describes a value that is no tensor."""
+        """The tensor's present values, or a text that describes a value that is not a tensor."""
         try:
             return self.bridge.array(value, "what it was handed")
         except BadOutput as bad:

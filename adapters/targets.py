@@ -64,7 +64,7 @@ def resolve(
         if not (callable(target) or is_layer_like(target)):
             kind = type(target).__name__
             names = ", ".join(TARGETS)
-            raise UnknownTarget(f"an object of type {kind} is no target: give a callable, {names}, {_FORMS}")
+            raise UnknownTarget(f"an object of type {kind} is not a target: give a callable, {names}, {_FORMS}")
         return own_function.from_callable(target, operators, framework, declared)
     check_target(target, framework)
     if target in TARGETS:

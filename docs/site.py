@@ -43,7 +43,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         if not named or path in files.src_uris:
             return link[0]
         if not (ROOT / path).exists():
-            raise SystemExit(f"{page.file.src_uri}: {path} is no file of the repository")
+            raise SystemExit(f"{page.file.src_uri}: {path} is not a file of the repository")
         kind = "tree" if (ROOT / path).is_dir() else "blob"
         return f"{config['repo_url'].rstrip('/')}/{kind}/main/{path}"
 

@@ -48,7 +48,7 @@ class InexactRows(Rows):
     @cached_property
     def variance_error(self) -> Array:
         """E_v of the erroneous values, plus the distance of their variance from the exact one."""
-        # The mean moves by mean(input_error). That is no error of the algorithm: it takes the mean of its values.
+        # The mean moves by mean(input_error). That is not an error of the algorithm: it takes the mean of its values.
         own = Rows(self.x, self.eps, self.arithmetic)
         if not self.input_error.any():
             return own.variance_error

@@ -231,7 +231,7 @@ def carries_a_part_error(error: BaseException | None) -> bool:
 
 class Unsupported(Exception):
     """
-    The target lacks what a call asks for, which is no violation.
+    The target lacks what a call asks for, which is not a violation.
 
     A user's function raises it, as ``normspec.Unsupported("eps has to be above 0")``, to decline a call.
     """

@@ -222,7 +222,7 @@ def judge(facts: Facts) -> Judgement:
         return Judgement(
             Verdict.UNDER_CONDITIONS,
             f"unions of its own groups are normalised too by {names}",
-            "the other groups are no unions of its own",
+            "the other groups are not unions of its own",
         )
     return Judgement(Verdict.HOLDS, "its own groups are normalised, and no others")
 

@@ -22,7 +22,7 @@ def array(name: str, value: Any) -> np.ndarray:
     """
     Return the numbers of an array of any framework, on any device, as a NumPy array of the same dtype.
 
-    ``name`` is used in the message. Raises TypeError if the value is no array or holds no floating point numbers.
+    ``name`` is used in the message. Raises TypeError if the value is not an array or holds no floating point numbers.
     """
     found = _numpy(value)
     if found is None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 #: The options of each decorated object, by id. The object itself is kept too, so that no other gets its id. The
-#: options are no attribute of the object: with one, a function would differ from what another process imports by name.
+#: options are not an attribute of the object: with one, a function would differ from what another process imports.
 _options: dict[int, tuple[object, Mapping[str, Any]]] = {}
 
 

@@ -186,7 +186,7 @@ class Layers:
         return x if shape == tuple(x.shape) else self.kit.reshaped(x, shape)
 
     def _returned(self, y: Any, shape: tuple[int, ...]) -> Any:
-        """y in the layout of the caller's x; a value that is no tensor of x's shape is returned unchanged."""
+        """y in the layout of the caller's x; a value that is not a tensor of x's shape is returned unchanged."""
         lifted = self._lifted(shape)
         if self.channels_first and len(getattr(y, "shape", ())) == len(lifted):
             y = self.kit.bridge.move_axis(y, 1, -1)

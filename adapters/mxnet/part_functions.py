@@ -1,4 +1,4 @@
-"""Operations for parts on MXNet arrays that are no single MXNet function."""
+"""Operations for parts on MXNet arrays that are not a single MXNet function."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class Host:
         elif type(reply.get("ok")) is dict and answers(message, reply["ok"], names):
             return reply["ok"]
         self.close()
-        raise TargetLost("disturbed its worker (the reply is no answer to the request)")
+        raise TargetLost("disturbed its worker (the reply is not an answer to the request)")
 
     def prefetch(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
         """

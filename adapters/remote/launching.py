@@ -128,7 +128,7 @@ def command_of(target: str) -> tuple[str, ...]:
     try:
         command = tuple(shlex.split(target[len(EXEC_PREFIX) :]))
     except ValueError as error:
-        raise UnknownTarget(f"target {target!r} is no command: {error}") from None
+        raise UnknownTarget(f"target {target!r} is not a command: {error}") from None
     if not command:
         raise UnknownTarget(
             f"target {target!r} names no command: write {EXEC_PREFIX}COMMAND, such as {EXEC_PREFIX}./worker"

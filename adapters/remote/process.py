@@ -126,7 +126,7 @@ class Worker:
             elif type(found.get("ok")) is dict and answers(found["ok"]):
                 return found["ok"]
             else:
-                raise NotAFrame("the reply is no answer to the request")
+                raise NotAFrame("the reply is not an answer to the request")
         except TimeoutError:
             raise
         except (OSError, EOFError):

@@ -1,4 +1,4 @@
-"""Operations for parts on TensorFlow tensors that are no single TensorFlow function."""
+"""Operations for parts on TensorFlow tensors that are not a single TensorFlow function."""
 
 from __future__ import annotations
 

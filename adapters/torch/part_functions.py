@@ -1,4 +1,4 @@
-"""Operations for parts on PyTorch tensors that are no single PyTorch function."""
+"""Operations for parts on PyTorch tensors that are not a single PyTorch function."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def sizes(head: bytes) -> tuple[int, int]:
     """The sizes in bytes of the header and the arrays after a frame's head. Raises NotAFrame."""
     magic, header, data = HEAD.unpack(head)
     if magic != MAGIC or header > MOST_HEADER or data > MOST_DATA:
-        raise NotAFrame("what came is no frame")
+        raise NotAFrame("what came is not a frame")
     return header, data
 
 

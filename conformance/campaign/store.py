@@ -88,7 +88,7 @@ class Store:
             if found:
                 raise WrongFolder(f"{folder} holds another campaign: {found}; name another --out")
         elif any(one.name != _LOCK and one.name[0] != "." for one in folder.iterdir()):
-            raise WrongFolder(f"{folder} is not empty, and what it holds is no campaign: name another --out")
+            raise WrongFolder(f"{folder} is not empty, and does not hold a campaign: name another --out")
         store = cls(folder, asked)
         replace(folder / _REQUEST, json.dumps(asked, indent=1) + "\n")
         store._cut()

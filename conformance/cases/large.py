@@ -77,7 +77,7 @@ def _shapes(operator: str, long: int, many: int, *, middle: bool) -> tuple[Field
         wide, tall = {"n": 8, "repeat": many, "rank": 4}, {"n": long, "rank": 4}
         width = {} if record.channels_alone else {"width": 2}
         return tuple({**one, "samples": 2, **width} for one in (wide, tall))
-    leading = (many,) if many % 4 else factor(many, 2)  # a matrix where the rows are no whole vectors
+    leading = (many,) if many % 4 else factor(many, 2)  # a matrix where the rows are not whole vectors
     several = {"n": 6, "repeat": many, "leading": leading}
     return ({"n": long}, several) if middle else ({"n": long},)
 

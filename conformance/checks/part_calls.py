@@ -30,7 +30,7 @@ def recorded(subject: Subject, case: Case) -> dict[str, list[np.ndarray]]:
     for call in _recorder(subject, case).calls:
         values = [value for value in call.handed if isinstance(value, np.ndarray)]
         if len(values) < len(call.handed):
-            raise BadOutput(f"{call.role} was handed something that is no tensor: {call.handed}")
+            raise BadOutput(f"{call.role} was handed something that is not a tensor: {call.handed}")
         found.setdefault(call.role, values)
     for role in roles(case):
         if role not in found:

@@ -102,7 +102,7 @@ def _is_gone(folder: str) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command. A reader that closes the pipe early (`normspec check | head`) is no error."""
+    """Run the command. A reader that closes the pipe early (`normspec check | head`) is not an error."""
     if sys.stdout is None:  # the parent process closed it
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it is open until the process ends
     if threading.current_thread() is threading.main_thread():

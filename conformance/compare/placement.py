@@ -93,7 +93,7 @@ def factor_at(bench: Bench, deviation: float, eps: float, *, training: bool = Tr
 
 
 def ratio_of(answer: np.ndarray, deviation: float) -> float:
-    """y divided by x on a witness group. Raises UnclearAnswer if that is no single number."""
+    """y divided by x on a witness group. Raises UnclearAnswer if that is not a single number."""
     factors = answer / (PATTERN * deviation)
     middle = float(np.median(factors))
     if not np.all(np.isfinite(factors)) or np.ptp(factors) > 0.25 * abs(middle) or middle <= 0:

@@ -14,7 +14,7 @@ class Kind(str, enum.Enum):
 
     #: The target's behaviour, established by calls.
     MEASURED = "measured"
-    #: The target raised, or returned something that is no result. This too is behaviour.
+    #: The target raised, or returned something that is not a result. This too is behaviour.
     RAISES = "raises"
     #: The target lacks what the row is about, or leaves it to the caller; the reason says which.
     UNSUPPORTED = "unsupported"

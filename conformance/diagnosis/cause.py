@@ -31,7 +31,7 @@ class Cause:
     explains: tuple[str, ...]
     #: Where it begins to show, in words; empty if that is not known, or if it shows in the smallest cases.
     begins: str = ""
-    #: "storage=H2": the convention under which what it explains is no violation; empty for a mistake.
+    #: "storage=H2": the convention under which what it explains is not a violation; empty for a mistake.
     convention: str = ""
 
     @property

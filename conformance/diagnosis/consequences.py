@@ -62,7 +62,7 @@ class Consequences:
     explained: frozenset[str] = frozenset()
     #: The same function on wider data, to measure its derivatives; None if it takes none.
     wide: Subject | None = None
-    #: Found so far: each requirement that follows from others, with its roots. Such a requirement is no cause itself.
+    #: Found so far: each requirement that follows from others, with its roots. Such a requirement is not a cause.
     roots: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
     _checks: dict[str, Check] = attrs.field(init=False)
     _by_id: dict[str, Result] = attrs.field(init=False)

@@ -16,7 +16,7 @@ def memory(array: Array) -> tuple[Array, int]:
     owner = array
     part = getattr(array, "base", None)
     while part is not None:
-        # as_strided puts a holder that is no array between a view and its base.
+        # as_strided puts a holder that is not an array between a view and its base.
         owner = part if isinstance(part, np.ndarray) and part.dtype == array.dtype else owner
         part = getattr(part, "base", None)
     flat = owner.ravel(order="K")

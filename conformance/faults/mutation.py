@@ -101,7 +101,7 @@ class CotangentOverwritten(Staged):
     "x-overwritten-in-its-order", ln="CM-P1", bn="CM-P1", rs="CM-P1", pr="CM-P1", po="CM-P1", mh="CM-P1", kind="state"
 )
 class XOverwrittenInItsOrder(Staged):
-    """Works in place in x with its second axis last, which is no copy where x lies so in memory."""
+    """Works in place in x with its second axis last, which is not a copy where x lies so in memory."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
         x, y = arrays[0], results[0]
@@ -113,7 +113,7 @@ class XOverwrittenInItsOrder(Staged):
 
 @fault("cotangent-overwritten-in-its-order", ln="CM-P1", bn="CM-P1", rs="CM-P1", hw="CM-P1", kind="state")
 class CotangentOverwrittenInItsOrder(Staged):
-    """Works in place in the cotangent with its axes reversed, which is no copy where it lies so in memory."""
+    """Works in place in the cotangent with its axes reversed, which is not a copy where it lies so in memory."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
         g, dx = arrays[-1], results[0]

@@ -183,7 +183,7 @@ def last_bit_by_exponent(values: Array) -> Array:
     """The values, one unit in the last place up for two exponents in every five.
 
     So scaling by a power of two changes bits, as it does where a root goes through exp2 and log2: shifted by any
-    number of places that is no multiple of five, some exponents move in or out of the two.
+    number of places that is not a multiple of five, some exponents move in or out of the two.
     """
     _, exponent = np.frexp(values)
     raised = np.nextafter(values, np.inf, dtype=values.dtype)

@@ -67,7 +67,7 @@ def sources_of_target(target: str) -> TargetSources:
     found, place = TargetSources(), target.rpartition(":")[0]
     try:
         if not names_a_function(target):
-            raise _Obstacle("it is no function")
+            raise _Obstacle("it is not a function")
         if file_of(target):
             file = Path(place).expanduser().resolve()
             _follow(file, [str(file.parent), *sys.path], found)

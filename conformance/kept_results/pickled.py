@@ -76,7 +76,7 @@ class _Reader(pickle.Unpickler):
             found = super().find_class(module, name)
             if isinstance(found, type) and _holds_values(found):
                 return found
-        raise pickle.UnpicklingError(f"{module}.{name} is no class of values")
+        raise pickle.UnpicklingError(f"{module}.{name} is not a class of values")
 
 
 def _holds_values(one: type) -> bool:

@@ -84,7 +84,7 @@ def _in_order(found: Iterable[str], order: Iterable[str]) -> list[str]:
 
 def _texts(several: Any) -> list[str]:
     if not isinstance(several, list):
-        raise TypeError(f"{several!r} is no list")
+        raise TypeError(f"{several!r} is not a list")
     return [str(one) for one in several]
 
 
@@ -237,4 +237,4 @@ def _shortened(ratio: Any) -> Any:
         return int(short) if short == int(short) and abs(short) < 1e9 else short
     if ratio in (None, "inf", "nan") or (isinstance(ratio, int) and not isinstance(ratio, bool)):
         return ratio
-    raise ValueError(f"{ratio!r} is no ratio")
+    raise ValueError(f"{ratio!r} is not a ratio")

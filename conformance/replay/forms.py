@@ -62,7 +62,7 @@ def document(file: str | os.PathLike[str]) -> Mapping[str, Any]:
     try:
         seen = os.stat(name)
         if not stat.S_ISREG(seen.st_mode):  # a device or a pipe may never end
-            raise DamagedReport(f"{name} is no regular file: give a file that `normspec check --json` wrote")
+            raise DamagedReport(f"{name} is not a regular file: give a file that `normspec check --json` wrote")
         if seen.st_size > LARGEST:
             raise DamagedReport(f"{name} has {seen.st_size} bytes, and the largest report that is read {LARGEST}")
         with open(name, encoding="utf-8") as stream:
@@ -225,5 +225,5 @@ def array_of(value: Any, place: str) -> np.ndarray | None:
     with np.errstate(all="ignore"):
         array = wide.astype(format.dtype)
     if not np.array_equal(array.astype(np.float64), wide, equal_nan=True):
-        raise Damage(f"{place} holds values that are no numbers of {found['dtype']}")
+        raise Damage(f"{place} holds values that are not numbers of {found['dtype']}")
     return array

@@ -56,7 +56,7 @@ def load_report(path: str | os.PathLike[str]) -> Report:
 
     ``path``: the file. Return a Report as `check` does, with its results, causes and counterexamples. It prints, and is
     written, like the original, with the original's versions. Raises DamagedReport, a NormspecError with a message of
-    one line, if the file cannot be read, is no report, is damaged, or was written by a newer version of normspec.
+    one line, if the file cannot be read, is not a report, is damaged, or was written by a newer version of normspec.
     """
     found = document(path)
     with naming(path):

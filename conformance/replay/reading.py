@@ -69,7 +69,7 @@ def failed_cases(file: str) -> KeptCases:
     """
     The failed cases that a report keeps, and the number of violations without one.
 
-    Raises DamagedReport if the file cannot be read, is no report, or describes an impossible case.
+    Raises DamagedReport if the file cannot be read, is not a report, or describes an impossible case.
     """
     with naming(file):
         return _kept(document(file))
@@ -222,7 +222,7 @@ def _description(operator: str, value: Any, place: str) -> Description:
 def _groups(value: Any, place: str) -> tuple[tuple[str, int], ...]:
     pairs = [items(one, place) for one in items(value, place)]
     if not pairs or any(len(pair) != 2 for pair in pairs):
-        raise Damage(f"{place} is no list of pairs")
+        raise Damage(f"{place} is not a list of pairs")
     return tuple((among(name, tuple(REGIMES), place), whole(index, place)) for name, index in pairs)
 
 

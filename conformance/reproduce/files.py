@@ -27,7 +27,7 @@ def ensure_folder(name: str) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UnwritableFolder(
-            f"--reproduce {name} is no folder and cannot be made one ({error.strerror or error}); name another"
+            f"--reproduce {name} is not a folder and cannot be made one ({error.strerror or error}); name another"
         ) from error
     if not os.access(path, os.W_OK | os.X_OK):
         raise UnwritableFolder(f"--reproduce {name} is not writable; name another folder")

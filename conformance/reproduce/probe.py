@@ -28,9 +28,9 @@ Runner = Callable[[str], "str | None"]
 class VariableContent:
     """The content of a variable after a step."""
 
-    #: One of DTYPES; empty if it was no tensor of one of these.
+    #: One of DTYPES; empty if it was not a tensor of one of these.
     dtype: str = ""
-    #: In float64; None if it was no tensor.
+    #: In float64; None if it was not a tensor.
     values: np.ndarray | None = None
     #: The name of its class.
     kind: str = ""

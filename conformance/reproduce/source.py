@@ -31,7 +31,7 @@ class Source:
     def of(cls, target: str, file: str = "") -> Source:
         """The source of a target with this name; ``file``: where its file is, if not there. Raises CannotWrite."""
         if not names_a_function(target) or target.startswith("exec:") or names_a_variant(target):
-            raise CannotWrite("it is no function that a file or a module has under a name")
+            raise CannotWrite("it is not a function that a file or a module has under a name")
         place, _, name = target.rpartition(":")
         path = file_of(target)
         if path:
@@ -47,7 +47,7 @@ class Source:
         """The lines that assign it, and the derivatives that are needed, to variables."""
         first, *rest = self.name.split(".")
         if not all(part.isidentifier() for part in (first, *rest)):
-            raise CannotWrite(f"{self.name!r} is no name that Python code can have")
+            raise CannotWrite(f"{self.name!r} is not a name that Python code can have")
         names = {function: self.name, **{f"{function}_{one}": f"{self.name}_{one}" for one in derivatives}}
         if not self.file:
             taken = [f"{variable} = module.{name}" for variable, name in names.items()]

@@ -35,7 +35,7 @@ def seconds_of(value: Any) -> float | None:
     except (ValueError, OverflowError):
         seconds = math.nan
     if not 0 < seconds < math.inf:
-        raise WrongLimit(f"{value!r} is no time limit: give seconds above 0, such as 60, or {NONE}")
+        raise WrongLimit(f"{value!r} is not a time limit: give seconds above 0, such as 60, or {NONE}")
     return seconds
 
 
@@ -49,7 +49,7 @@ def bytes_of(value: Any) -> int | None:
     elif isinstance(value, int) and _is_number(value):
         size = value
     else:
-        raise WrongLimit(f"{value!r} is no size: give one such as 8GiB or 512MiB, a number of bytes, or {NONE}")
+        raise WrongLimit(f"{value!r} is not a size: give one such as 8GiB or 512MiB, a number of bytes, or {NONE}")
     if size < LEAST_MEMORY:
         raise WrongLimit(f"{value!r} is too little memory for any target: give 16MiB or more, such as 8GiB, or {NONE}")
     return size
@@ -58,7 +58,7 @@ def bytes_of(value: Any) -> int | None:
 def jobs_of(value: Any) -> int:
     """The number of jobs, checked. Raises WrongLimit."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise WrongLimit(f"{value!r} is no number of jobs: give a whole number from 1 on")
+        raise WrongLimit(f"{value!r} is not a number of jobs: give a whole number from 1 on")
     return value
 
 

@@ -60,7 +60,7 @@ class JudgingProcess:
         try:
             found = pickle.loads(self.answer(question))  # written by our own process on our own pipe
         except pickle.UnpicklingError as error:
-            raise ProcessEnded("what it wrote is no answer") from error
+            raise ProcessEnded("what it wrote is not an answer") from error
         if isinstance(found, NormspecError):
             raise found
         return found

@@ -268,7 +268,7 @@ def test_conventions_beside_a_function(write):
     assert binding.conventions == {"storage": "H2", "float64": "float32"}
     with pytest.raises(UnknownConvention, match="storage"):
         resolve(f"{write(source.format({'storage': 'H9'}), 'wrong.py')}:layer_norm")
-    with pytest.raises(BadSibling, match="layer_norm_conventions has 3, which is no text"):
+    with pytest.raises(BadSibling, match="layer_norm_conventions has 3, which is not a text"):
         resolve(f"{write(source.format({'storage': 'H2', 'nonsense': 3}), 'number.py')}:layer_norm")
     with pytest.raises(BadSibling, match="layer_norm_conventions is list: make it a dict"):
         resolve(f"{write(source.format(['storage=H2']), 'listed.py')}:layer_norm")

@@ -56,8 +56,8 @@ def test_conventions_of_a_device_are_checked():
         ("layers.py:", "write layers.py:NAME"),
         (r"C:\code\layers.py", "is a path as Windows writes it"),
         (Path("layers.py"), "write layers.py:NAME"),
-        (42, "of type int is no target: give a callable"),
-        (None, "of type NoneType is no target"),
+        (42, "of type int is not a target: give a callable"),
+        (None, "of type NoneType is not a target"),
     ],
 )
 def test_unknown_target(target, message):

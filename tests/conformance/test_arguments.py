@@ -94,7 +94,7 @@ def test_an_error_is_of_the_kind_that_python_has_for_it():
         normspec.check("numpy", seed="a")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="seed is -1: give a whole number from 0 on"):
         normspec.check("numpy", seed=-1)
-    with pytest.raises(ValueError, match="time_limit: -1 is no time limit"):
+    with pytest.raises(ValueError, match="time_limit: -1 is not a time limit"):
         normspec.check("numpy", time_limit=-1)
     assert issubclass(WrongType, TypeError)
     assert issubclass(WrongValue, ValueError)

@@ -206,7 +206,7 @@ def test_another_request_is_refused(whole, tmp_path, monkeypatch):
     with pytest.raises(WrongFolder, match="dtypes are float32 float64 there and float32 here"):
         go_on(out, dtypes=("float32",))
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(WrongFolder, match="is not empty, and what it holds is no campaign"):
+    with pytest.raises(WrongFolder, match="is not empty, and does not hold a campaign"):
         go_on(tmp_path)
     with pytest.raises(WrongFolder, match="cannot be used: "):
         go_on(tmp_path / "notes.txt")

@@ -178,7 +178,7 @@ def test_a_file_of_other_content_is_not_overwritten(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_is_told_before_anything_is_checked(tmp_path: Path) -> None:
     """A file where the folder should be is one error that says so."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(UnwritableFolder, match="is no folder and cannot be made one"):
+    with pytest.raises(UnwritableFolder, match="is not a folder and cannot be made one"):
         check("sound:ln-plain", profile="quick", reproduce=tmp_path / "file")
 
 

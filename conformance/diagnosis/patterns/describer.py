@@ -201,7 +201,7 @@ class Describer:
                 verb = "is" if len(names) == 1 else "are"
                 shown = self._violated_on(self._large(found.right_up_to))
                 own = [one for one in shown if not one.startswith("CM-")]
-                # A size is no mistake of a layout or of a later call, though the calls that show those are large too.
+                # A size is not a mistake of a layout or of a later call, although the calls that show those are large.
                 explains = tuple(dict.fromkeys((*own, *self._violated("CM-S1"), *shown)))
                 if not explains:
                     continue

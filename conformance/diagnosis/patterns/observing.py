@@ -76,7 +76,7 @@ class ObservedResult:
 
     @cached_property
     def clearly_wrong(self) -> bool:
-        """Whether it is so far off that an agreement with it is no accident."""
+        """Whether it is so far off that an agreement with it is not an accident."""
         with np.errstate(all="ignore"):
             off = np.abs(self.got - self.expected)
             return bool((self.wrong & ~(off < CLEARLY_WRONG * self.slack)).any())

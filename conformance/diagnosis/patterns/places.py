@@ -182,12 +182,12 @@ def _of_cases(operator: str) -> Iterator[Place]:
     for block in (3, 4, 5, 7, 8, 10, 16, 32, 64):
         yield from _both_ways(
             f"where the number of values in a group is a multiple of {block}",
-            f"where the number of values in a group is no multiple of {block}",
+            f"where the number of values in a group is not a multiple of {block}",
             lambda steps, block=block: steps.n % block == 0,
         )
     yield from _both_ways(
         "where the number of values in a group is a power of two",
-        "where the number of values in a group is no power of two",
+        "where the number of values in a group is not a power of two",
         lambda steps: _power_of_two(steps.n),
     )
     yield from _both_ways(
@@ -542,6 +542,6 @@ def place_of_some(operator: str, seen: Sequence[ObservedResult]) -> Place | None
 
 
 def is_nearly_all_wrong(place: Place, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult]) -> bool:
-    """Whether nearly all of a place is wrong and enough right values lie outside, so that it is no accident."""
+    """Whether nearly all of a place is wrong and enough right values lie outside, so that it is not an accident."""
     parts = [share(place, some) for some in (seen, fresh)]
     return all(one is not None and one.rate >= _NEARLY_ALL and one.outside >= _MUCH * one.inside for one in parts)

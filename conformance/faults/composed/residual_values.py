@@ -94,7 +94,7 @@ class DropoutOfTheSum(Residual):
     """Drops x as well where dropout leaves a zero in the branch."""
 
     def add(self, skip: Array, branch: Array) -> Array:
-        # A branch of zeros alone is no dropout.
+        # A branch of zeros alone is not dropout.
         return np.where((branch == 0) & (branch != 0).any(), branch, skip + branch)
 
 

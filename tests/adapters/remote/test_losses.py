@@ -365,7 +365,7 @@ while header := stdin.read(struct.calcsize("<4sIQ")):
     ("target", "kind", "words"),
     [
         ("exec:", UnknownTarget, "names no command"),
-        ("exec:'", UnknownTarget, "is no command: No closing quotation"),
+        ("exec:'", UnknownTarget, "is not a command: No closing quotation"),
         ("exec:/nonexistent/worker --fast", NotImportable, "/nonexistent/worker does not start"),
         ("exec:/bin/true", NotImportable, "exit status 0 while it was imported"),
         ("exec:/bin/echo hello", NotImportable, "while it was imported"),
