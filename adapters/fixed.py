@@ -55,7 +55,7 @@ class FixedSettings:
         found = [
             other("eps", "its eps is {:g}"),
             other("groups", "it has {} groups"),
-            other("training", "it runs with training={} alone"),
+            other("training", "it runs only with training={}"),
             other("momentum", "its momentum is {:g}") if settings.get("training") else None,
         ]
         if self.ranks and len(shape) not in self.ranks:
@@ -92,7 +92,7 @@ class FixedSettings:
         if self.shape:
             found.append(f"shape={'x'.join(map(str, self.shape))}")
         if self.ranks or self.native:
-            found.append(f"x of rank {_listed(self.ranks or self.native)} alone")
+            found.append(f"only x of rank {_listed(self.ranks or self.native)}")
         if self.given:
             found += [f"{name}=none" for name in arguments if not any(name in one for one in self.given)]
             always = [name for name in arguments if all(name in one for one in self.given)]

@@ -18,7 +18,7 @@ RECORDED: tuple[str, ...] = (
     "g",  # the cotangent of y
     "g_returned",  # the cotangent of ``returned``
     "g_received",  # the cotangent of ``received``, through the sublayer
-    "dx",  # the gradient of the block's input, through this block alone
+    "dx",  # the gradient of the block's input, only through this block
     "dgamma",
     "dbeta",
 )

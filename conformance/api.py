@@ -89,7 +89,7 @@ def check(
     ``forward_only``: the target has no gradients by design; they are reported as unsupported.
     ``slow``: whether calls are slow, so that each requirement runs on few cases of few shapes. None: the first calls of
     a function are timed, and it is slow from 20 ms on.
-    ``mode``: "training" or "inference", to judge batch_norm in that mode alone. By default it is judged in both, or
+    ``mode``: "training" or "inference", to judge batch_norm only in that mode. By default it is judged in both, or
     only in inference if it declines every training call.
     ``only``: the only requirements to judge, which the report says: ids ("LN-F3"), patterns of ids ("LN-G*"), subjects
     ("gradients") or bundles ("deterministic"); docs/selecting.md has them all. ``binding``: the only bindings of a

@@ -23,7 +23,7 @@ import normspec
 def deberta(x, gamma, beta, *, eps, axes):
     """DebertaLayerNorm on the parameters that are handed in."""
     if axes != (-1,):
-        raise normspec.Unsupported("it normalises over the last axis alone")
+        raise normspec.Unsupported("it normalises only over the last axis")
     one, zero = x.new_ones(x.shape[-1]), x.new_zeros(x.shape[-1])
     given = {"weight": one if gamma is None else gamma, "bias": zero if beta is None else beta}
     return functional_call(DebertaLayerNorm(x.shape[-1], eps), given, (x,))
@@ -32,6 +32,6 @@ def deberta(x, gamma, beta, *, eps, axes):
 def cohere(x, gamma, beta, *, eps, axes):
     """CohereLayerNorm on the gain that is handed in."""
     if axes != (-1,) or beta is not None:
-        raise normspec.Unsupported("it normalises over the last axis alone, and has no beta")
+        raise normspec.Unsupported("it normalises only over the last axis, and has no beta")
     weight = torch.ones(x.shape[-1], dtype=x.dtype) if gamma is None else gamma
     return functional_call(CohereLayerNorm(x.shape[-1], eps), {"weight": weight}, (x,))

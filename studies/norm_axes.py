@@ -238,7 +238,7 @@ STUDY = Study(
         Source("Wu, He: Group Normalization (2018)", "section 3.1, figure 2", "https://arxiv.org/abs/1803.08494"),
         Source(
             "Zhang, Sennrich: Root Mean Square Layer Normalization (2019)",
-            "section 3, for the mean square alone",
+            "section 3, only for the mean square",
             "https://arxiv.org/abs/1910.07467",
         ),
     ),

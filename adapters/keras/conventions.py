@@ -62,7 +62,7 @@ _MOMENTUM = (
 
 _ONE_PASS = (
     "variance_algorithm=one-pass",
-    f"keras.ops.moments forms the variance as mean(x^2) - mean(x)^2, on this backend alone; {_NN} (moments)",
+    f"keras.ops.moments forms the variance as mean(x^2) - mean(x)^2, only on this backend; {_NN} (moments)",
 )
 
 _NATIVE_MOMENTS = (
@@ -98,7 +98,7 @@ _SECOND_ORDER_LINKS = (
 
 _BROADCAST = KnownViolation(
     "CM-C6",
-    "the tensors are broadcast: Add refuses another batch size alone",
+    "the tensors are broadcast: Add refuses only another batch size",
     links=(f"{SOURCE}layers/merging/base_merge.py (build)",),
     failures=("accepts",),
 )

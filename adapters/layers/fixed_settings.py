@@ -208,7 +208,7 @@ def _ranks(layers: Layers) -> tuple[int, ...]:
         what = f"raises {one_line(failed)}" if failed is not None else "returns another shape"
         raise WrongSignature(
             f"{layers.label} {what} for x of shape {shape_of(layers, candidates[0])}, and for none of"
-            f" {candidates[0]} to {candidates[-1]} dimensions returns as much: it has to take x alone"
+            f" {candidates[0]} to {candidates[-1]} dimensions returns as much: it has to take only x"
         )
     return () if found == candidates and not layers.channels_first else tuple(found)
 

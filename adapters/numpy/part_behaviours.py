@@ -156,7 +156,7 @@ class LaidOut(Through):
 
 
 class Cut(Through):
-    """Only some features of the inner part: all but the last, or the first alone."""
+    """Only some features of the inner part: all but the last, or only the first."""
 
     def _kept(self, y: Array) -> Array:
         return y[..., :-1] if self.material.part.kind == "misshapen" else y[..., :1]

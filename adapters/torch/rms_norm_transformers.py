@@ -96,7 +96,7 @@ def _binding(
     call = _rms_norm(module, name)
 
     def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
-        return None if len(settings["axes"]) == 1 else f"{name} normalises the last axis alone"
+        return None if len(settings["axes"]) == 1 else f"{name} normalises only the last axis"
 
     return Binding(
         "rms_norm",

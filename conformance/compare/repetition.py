@@ -97,7 +97,7 @@ def layouts(bench: Bench) -> Cell:
         told.setdefault(words, []).append(layout)
     evidence = {"layouts": told}
     if set(told) <= {"same bits"}:
-        return Cell("same bits" if told else "one layout alone", evidence=evidence)
+        return Cell("same bits" if told else "only one layout", evidence=evidence)
     others = [f"{words}: {', '.join(which)}" for words, which in told.items() if words != "same bits"]
     return Cell("; ".join(others), evidence=evidence)
 

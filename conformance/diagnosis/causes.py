@@ -86,7 +86,7 @@ def _causes_of_binding(
         )
         search = Search(run.subject(target, binding, dtype), here, satisfied, known)
         conventions = ConventionSearch(search, frozenset(unexplained))
-        # A mistake that is known from another dtype may be hidden here by roundings alone.
+        # A mistake that is known from another dtype may be hidden here only by rounding.
         excused = conventions.found if known and search.found_again is None else ()
         found = None if excused else search.found()
         if found is None and not excused:
@@ -284,7 +284,7 @@ def _led_by_standing(cause: Cause, results: Sequence[Result]) -> Cause:
     explained = [one for one in results if cause.explains_result(one)]
     standing = [one for one in explained if not one.follows_from]
     names = {one.requirement for one in standing}
-    # What is wrong in gradients alone is led by a requirement about gradients.
+    # What is wrong only in gradients is led by a requirement about gradients.
     shown = [one.counterexample for one in standing]
     backward = all(one is not None and is_about_gradients(one.output, one.inputs) for one in shown)
     explains = tuple(sorted(cause.explains, key=lambda name: (name not in names, backward and "-G" not in name)))

@@ -524,7 +524,7 @@ class Search:
         return Explanation(tuple(matching), explained)
 
     def _is_wrong(self, candidate: Candidate) -> bool:
-        """Whether its values are wrong, and not its derivatives alone."""
+        """Whether its values are wrong, and not only its derivatives."""
         broken = (question for question in self._violated_checks.values() if not question.derivative)
         return any(_has_wrong_outputs(question, candidate.answer(question)) for question in broken)
 

@@ -19,7 +19,7 @@ class Mode:
 
     #: "training" or "inference", or "" for both.
     name: str = ""
-    #: Why it is judged in that mode alone; empty if the caller asked for it.
+    #: Why it is judged only in that mode; empty if the caller asked for it.
     reason: str = ""
 
 

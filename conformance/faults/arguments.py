@@ -170,7 +170,7 @@ class StatisticsReturnedToo(Groups):
 
 @fault("statistics-not-returned", bn="CM-T1", kind="argument")
 class StatisticsNotReturned(BatchNorm):
-    """Returns y alone in inference."""
+    """Returns only y in inference."""
 
     def call(self, *arrays, **settings):  # type: ignore[no-untyped-def, override]
         results = super().call(*arrays, **settings)

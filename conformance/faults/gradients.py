@@ -121,7 +121,7 @@ class DxNoGamma(Rows):
     sources=issue("NVIDIA/TransformerEngine#67", "pytorch/executorch#22444"),
 )
 class DxOnePlusGamma(Rows):
-    """Uses 1 + gamma in the backward pass alone."""
+    """Uses 1 + gamma only in the backward pass."""
 
     def backward_gamma(self, gamma: Array) -> Array:
         return 1 + gamma

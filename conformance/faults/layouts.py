@@ -50,7 +50,7 @@ def read_on(array: Array) -> Array:
     sources=issue("NVIDIA/TransformerEngine#1017", "ELS-RD/kernl#193"),
 )
 class StridesIgnored(Staged):
-    """Reads x as if it were contiguous, beside parts on the skip path alone."""
+    """Reads x as if it were contiguous, only next to parts on the skip path."""
 
     def read(self, array: Array, role: str) -> Array:
         return super().read(read_on(array) if role == "x" else array, role)

@@ -185,7 +185,7 @@ class _LastAxis(_InPart):
 
 @fault("double-backward-last-axis", ln="LN-G9", apart=("gn", "in"), kind="second-order")
 class DoubleBackwardLastAxis(_LastAxis):
-    """Takes the means of the curvature over the last axis alone."""
+    """Takes the means of the curvature only over the last axis."""
 
     def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
         self.partly = True
@@ -196,7 +196,7 @@ class DoubleBackwardLastAxis(_LastAxis):
 
 @fault("jvp-last-axis", ln="LN-G10", apart=("gn", "in"), kind="tangent")
 class JvpLastAxis(_LastAxis):
-    """Takes the means of forward mode over the last axis alone."""
+    """Takes the means of forward mode only over the last axis."""
 
     def tangent(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> Array:
         self.partly = True
@@ -221,7 +221,7 @@ class JvpOf64(_InPart):
 
 @fault("double-backward-last-rows", ln="LN-G9", apart=("gn", "in"), kind="second-order")
 class DoubleBackwardLastRows(Groups):
-    """Sums over the first leading axis alone where dx is differentiated with respect to gamma."""
+    """Sums only over the first leading axis where dx is differentiated with respect to gamma."""
 
     def second_order(self, p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
         x_bar, gamma_bar, g_bar = super().second_order(p, a, b, c)

@@ -99,7 +99,7 @@ class ParameterNanZeroed(Groups):
 
 @fault("gamma-nan-zeroed-in-backward", ln="CM-N6", bn="CM-N6", kind="gradient")
 class GammaNanZeroedInBackward(Rows):
-    """Takes a NaN in gamma for 0 in dx alone."""
+    """Takes a NaN in gamma for 0 only in dx."""
 
     def backward_gamma(self, gamma: Array) -> Array:
         return np.where(np.isnan(gamma), gamma.dtype.type(0), super().backward_gamma(gamma))

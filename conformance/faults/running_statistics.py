@@ -128,7 +128,7 @@ class StatsNeverUpdated(BatchNorm):
 
 @fault("running-var-never-updated", bn="BN-S2", kind="statistics")
 class RunningVarNeverUpdated(BatchNorm):
-    """Updates the running mean alone."""
+    """Updates only the running mean."""
 
     def running(
         self, s: Statistics, mean: Array, variance: Array, momentum: float, count: int, eps: np.floating

@@ -200,7 +200,7 @@ class ReciprocalRootByPower(Rows):
 
 @fault("backward-root-by-power", ln="LN-G7", bn="BN-G8", kind="gradient", dtypes=WIDE)
 class BackwardRootByPower(Rows):
-    """Takes the reciprocal root through a power function in the backward pass alone."""
+    """Takes the reciprocal root through a power function only in the backward pass."""
 
     def backward_statistics(self, s: Statistics, eps: np.floating) -> Statistics:
         return Statistics(s.mean, s.variance, last_bit_by_exponent(s.rstd), s.fixed)

@@ -89,7 +89,7 @@ class Observation:
 
     @property
     def tracked(self) -> dict[str, np.ndarray]:
-        """Outputs of the call whose gradients were taken. A functional framework returns y alone."""
+        """Outputs of the call whose gradients were taken. A functional framework returns only y."""
         _ = self.gradients
         return self._tracked
 
@@ -133,7 +133,7 @@ class Subject:
     measured: Mapping[str, str] = attrs.field(factory=dict)
     #: Whether the user said that there are no gradients.
     forward_only: bool = False
-    #: The mode of batch_norm that it is judged in alone; empty for both.
+    #: The only mode of batch_norm that it is judged in; empty for both.
     mode: str = ""
     #: Whether its calls are slow. If so, fewer cases run on it.
     slow: bool = False

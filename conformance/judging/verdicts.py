@@ -188,7 +188,7 @@ class CaseCount:
     cases: int
     #: Number of cases whose plain call it declined, by reason.
     declined: Mapping[str, int] = attrs.field(factory=dict)
-    #: "training" or "inference" if batch_norm was judged in that mode alone; "" for both modes and for other operators.
+    #: "training" or "inference" if batch_norm was judged only in that mode; "" for both modes and for other operators.
     mode: str = ""
-    #: Why it was judged in that mode alone; empty if the user asked for the mode.
+    #: Why it was judged only in that mode; empty if the user asked for the mode.
     mode_reason: str = ""

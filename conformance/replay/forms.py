@@ -148,7 +148,7 @@ def hexadecimal(value: Any, place: str) -> float:
 def among(value: Any, known: tuple[str, ...], place: str) -> str:
     """One of the known texts."""
     if not isinstance(value, str) or value not in known:
-        raise Damage(f"{place} is {shortened(value)}, which is none that this version of normspec knows")
+        raise Damage(f"{place} is {shortened(value)}, which this version of normspec does not know")
     return value
 
 

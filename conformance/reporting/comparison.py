@@ -196,7 +196,7 @@ def notes(comparison: Comparison) -> dict[tuple[str, str], list[str]]:
 #: An explanation of the words in some rows.
 _LEGEND = (
     "accuracy: the tightest class that holds every result, variance / affine map; float16, bfloat16: what is rounded on"
-    " the way, from H0 (the results alone) to native (everything), or before-gain (the normalised values, before the"
+    " the way, from H0 (only the results) to native (everything), or before-gain (the normalised values, before the"
     " gain multiplies them); see the pages on accuracy and on conventions."
 )
 

@@ -88,7 +88,7 @@ def _where(report: Outcome) -> str:
     alone = [one for one in report.taken if one.mode]
     if alone:
         names = "" if len(alone) == len(report.taken) else f", {several([one.binding for one in alone])}"
-        words = f"{names} in {several([one.mode for one in alone])} alone"
+        words = f"{names} only in {several([one.mode for one in alone])}"
     if report.share < 1:
         percent = int(100 * report.share)
         share = "more than 99 %" if percent == 99 else f"{percent} %" if percent else "less than 1 %"

@@ -18,7 +18,7 @@ _MOST_IDS = 8
 
 
 def selection_in_words(report: Outcome) -> str:
-    """The words after CONFORMS that say what alone was judged; empty if that was everything that a target has."""
+    """The words after CONFORMS that name the only parts that were judged; empty if all that a target has was judged."""
     judged, lacking = _judged(report.only, report)
     parts = [", ".join(words) for words in (judged, report.binding) if words]
     parts += [f"nothing of {', '.join(lacking)} was judged"] if lacking else []
@@ -42,14 +42,14 @@ def _judged(words: Sequence[str], report: Outcome) -> tuple[list[str], list[str]
 
 
 def violated_advice_in_words(report: Outcome) -> str:
-    """The words for violated SHOULDs in a run that asked for some requirements alone; empty otherwise."""
+    """The words for violated SHOULDs in a run that asked only for some requirements; empty otherwise."""
     broken = page_order(result.requirement for result in report.advice()) if report.only else ()
     more = f" and {len(broken) - _MOST_IDS} more" if len(broken) > _MOST_IDS else ""
     return f". Advice, which --require makes a MUST: {', '.join(broken[:_MOST_IDS])}{more}" if broken else ""
 
 
 def print_selection(report: Outcome, console: Console) -> None:
-    """Print what alone was judged and what was a MUST in this run, with the ids behind each word."""
+    """Print to what the run was limited and what was a MUST in this run, with the ids behind each word."""
     rows = [("only", _with_ids(report.only, report)), ("binding", ", ".join(report.binding))]
     rows.append(("required", _with_ids(report.require, report)))
     if not any(words for _, words in rows):

@@ -196,7 +196,7 @@ class _Writer:
         if self.spelling.operator.composed:
             raise CannotWrite("in NumPy its gradients take parts that have derivatives of their own")
         if call.wrt is not None:
-            raise CannotWrite("a call for some gradients alone is none that NumPy knows of")
+            raise CannotWrite("NumPy has no call that takes only some of the gradients")
         names = self.spelling.operator.differentiable
         gradients = {gradient_name(name): self._variable(gradient_name(name)) for name in names}
         expression = self.spelling.call(call, inputs, f"{self.spelling.function}_vjp", g)

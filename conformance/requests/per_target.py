@@ -49,7 +49,7 @@ def checked_settings(name: str, settings: Any) -> dict[str, Any]:
 
 
 def ensure_conventions_apply(target: Target, per_target: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise UnknownConvention if a convention declared for this target alone is about none of its operators."""
+    """Raise UnknownConvention if a convention declared only for this target is about none of its operators."""
     mine = per_target.get(target.name, {}).get("conventions", {})
     ensure_about(mine, (binding.operator for binding in target.bindings), f"{target.name} is")
 

@@ -39,7 +39,7 @@ class Plan:
     requirements: frozenset[str] | None = None
     #: Requirements that are a MUST in this run, whatever their pages say.
     required: frozenset[str] = frozenset()
-    #: "training" or "inference" if batch_norm is judged in that mode alone; "" for both.
+    #: "training" or "inference" if batch_norm is judged only in that mode; "" for both.
     mode: str = ""
     #: Settings of single targets, by target name (per_target.py).
     per_target: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)

@@ -64,8 +64,8 @@ class Request:
     binding: tuple[str, ...] = ()
     #: Settings of single targets, by target name (per_target.py). The arguments of the run outrank them.
     per_target: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
-    #: Whether these targets are only a part of a run's. Then it is not an error if a setting is about none of them: it may
-    #: be about the others.
+    #: Whether these targets are only a part of a run's. Then a setting may be about none of them: it may be about the
+    #: others.
     part: bool = False
     #: The folder where truths are kept; "none" keeps nothing, "" is the usual place.
     cache: str = ""

@@ -68,7 +68,7 @@ class Changes:
     moved: tuple[Change, ...]
     new_causes: tuple[Cause, ...]
     gone_causes: tuple[Cause, ...]
-    #: How the requests of the two runs differ, in words. Such differences alone may change verdicts.
+    #: How the requests of the two runs differ, in words. Such differences can change verdicts on their own.
     asked: tuple[str, ...]
 
     @property

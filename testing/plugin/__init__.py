@@ -25,15 +25,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="TARGET",
         help="a test for each requirement, operator and dtype of a target: torch, FILE.py:NAME, package.module:NAME",
     )
-    group.addoption("--normspec-op", action="append", metavar="OPERATOR", help="these operators alone; repeatable")
-    group.addoption("--normspec-dtype", action="append", metavar="DTYPE", help="these dtypes alone; repeatable")
+    group.addoption("--normspec-op", action="append", metavar="OPERATOR", help="only these operators; repeatable")
+    group.addoption("--normspec-dtype", action="append", metavar="DTYPE", help="only these dtypes; repeatable")
     group.addoption("--normspec-framework", metavar="NAME", help="whose tensors a function takes")
     group.addoption("--normspec-profile", metavar="NAME", help="quick (the default), standard or thorough")
     group.addoption("--normspec-no-cache", action="store_true", help="judge everything now, and keep nothing")
     group.addoption("--normspec-seed", type=int, metavar="SEED", help="the seed of the cases")
     parser.addini("normspec_targets", "targets to make tests for, as --normspec names them", type="linelist")
-    parser.addini("normspec_ops", "operators that alone are tested", type="args")
-    parser.addini("normspec_dtypes", "dtypes that alone are tested", type="args")
+    parser.addini("normspec_ops", "the only operators that are tested", type="args")
+    parser.addini("normspec_dtypes", "the only dtypes that are tested", type="args")
     parser.addini("normspec_profile", "quick, standard or thorough", default="quick")
 
 

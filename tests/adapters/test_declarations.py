@@ -80,7 +80,7 @@ def test_channels_are_compared_along_their_axis():
     assert fixed.declines("batch_norm", (3, 6, 2), given) is None
     assert fixed.declines("batch_norm", (3, 5, 2), given) == "it has 6 channels"
     assert fixed.declines("batch_norm", (3, 6, 2), {**given, "channel_axis": 2}) == "its channels are axis 1"
-    assert fixed.declines("batch_norm", (3, 6, 2), {**given, "training": True}) == "it runs with training=False alone"
+    assert fixed.declines("batch_norm", (3, 6, 2), {**given, "training": True}) == "it runs only with training=False"
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_a_function_without_training_is_judged_in_inference() -> None:
     """A function that declines every training call is judged in inference unasked, and the verdict says so."""
     report = run(function("batch_norm", frozen, vjp=BATCH_NORM.vjp))
     assert (report.conforms, report.exit_status, report.share) == (True, 0, 1)
-    assert conclusion(report)[0] == "CONFORMS in inference alone"
+    assert conclusion(report)[0] == "CONFORMS only in inference"
     assert report.taken[0].mode_reason == "it declines every training call (NotImplementedError: frozen)"
     for requirement in ("BN-I1", "BN-I2", "BN-I3", "BN-I4", "BN-F3", "CM-T1", "CM-N1", "CM-S1", "BN-G4", "BN-G9"):
         assert result(report, requirement).verdict is Verdict.PASS

@@ -31,10 +31,10 @@ _GAINS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ),
 )
 
-#: Groups that alone may enter the sum for a parameter: which of how many.
+#: Groups that may be the only ones in the sum for a parameter: which of how many.
 _PARTS: tuple[tuple[str, Callable[[int], Array]], ...] = (
-    ("the first group alone", lambda m: np.arange(m) == 0),
-    ("the last group alone", lambda m: np.arange(m) == m - 1),
+    ("only the first group", lambda m: np.arange(m) == 0),
+    ("only the last group", lambda m: np.arange(m) == m - 1),
     ("all groups but the first", lambda m: np.arange(m) > 0),
     ("all groups but the last", lambda m: np.arange(m) < m - 1),
     ("the first half of the groups, the middle one too,", lambda m: np.arange(m) < (m + 1) // 2),

@@ -33,7 +33,7 @@ class TransformUngated(Highway):
 
 @fault("x-dropped", hw="HW-F1")
 class XDropped(Highway):
-    """Returns the gated transform alone."""
+    """Returns only the gated transform."""
 
     def mix(self, p: Paths) -> Array:
         return p.transformed * p.t

@@ -15,7 +15,7 @@ Array = np.ndarray
 
 @fault("x-missing", mh="MH-F1")
 class XMissing(Mhc):
-    """Returns the weighted outputs alone."""
+    """Returns only the weighted outputs."""
 
     def combine(self, skip: Array, outputs: list[Array], w: Array) -> Array:
         return super().combine(np.zeros_like(skip), outputs, w)
@@ -140,7 +140,7 @@ class FuseAveraged(Mhc):
 
 @fault("fuse-without-x", mh="MH-F5")
 class FuseWithoutX(Mhc):
-    """Returns the value of fuse alone."""
+    """Returns only the value of fuse."""
 
     def add(self, skip: Array, fused: Array) -> Array:
         return fused

@@ -40,7 +40,7 @@ class DxWithoutBranches(Mhc):
 
 @fault("dx-of-last-branch", mh="MH-G1", kind="gradient")
 class DxOfLastBranch(Mhc):
-    """Overwrites what the branches carry to dx by each other, so that the last alone is added."""
+    """Overwrites what the branches carry to dx by each other, so that only the last is added."""
 
     def input_gradient(self, g: Array, through: list[Array]) -> Array:
         return g + through[-1]
@@ -80,7 +80,7 @@ class DlogitsWithoutWeights(Mhc):
 
 @fault("dlogits-sigmoid", mh="MH-G3", kind="gradient")
 class DlogitsSigmoid(Mhc):
-    """Uses w_k (1 - w_k) <g, H_k>, the diagonal of softmax's Jacobian alone."""
+    """Uses w_k (1 - w_k) <g, H_k>, only the diagonal of softmax's Jacobian."""
 
     def logits_gradient(self, w: Array, q: Array) -> Array:
         return w * (1 - w) * q
@@ -96,7 +96,7 @@ class DlogitsAveraged(Mhc):
 
 @fault("dlogits-of-last-row", mh="MH-G3", kind="gradient")
 class DlogitsOfLastRow(Mhc):
-    """Overwrites <g, H_k> row by row where it should add, so that the last row alone is summed."""
+    """Overwrites <g, H_k> row by row where it should add, so that only the last row is summed."""
 
     def inner(self, g: Array, output: Array) -> Array:
         return super().inner(g[-1:], output[-1:]) if g.ndim > 1 else super().inner(g, output)

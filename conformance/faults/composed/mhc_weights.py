@@ -28,7 +28,7 @@ class WeightsCooled(Mhc):
 
 @fault("largest-logit-only", mh="MH-F1")
 class LargestLogitOnly(Mhc):
-    """Takes the branch of the largest logit alone."""
+    """Takes only the branch of the largest logit."""
 
     def softmax(self, logits: Array) -> Array:
         return (np.arange(logits.size) == np.argmax(logits)).astype(logits.dtype)
@@ -76,7 +76,7 @@ class WeightsTimesCount(Mhc):
 
 @fault("two-largest-not-renormalised", mh="MH-F2", sources=issue("pytorch/torchtitan#1448", "Lightning-AI/litgpt#2013"))
 class TwoLargestNotRenormalised(Mhc):
-    """Keeps the two largest weights alone and does not scale them to sum to one."""
+    """Keeps only the two largest weights and does not scale them to sum to one."""
 
     def softmax(self, logits: Array) -> Array:
         w = super().softmax(logits)

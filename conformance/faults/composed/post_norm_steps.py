@@ -52,7 +52,7 @@ class IdleSublayerUnnormalised(PostNorm):
 
 @fault("cancelled-sum-replaced", po="PO-L4")
 class CancelledSumReplaced(PostNorm):
-    """Normalises x alone where the sublayer's result cancels it."""
+    """Normalises only x where the sublayer's result cancels it."""
 
     def add(self, skip: Array, through: Array) -> Array:
         total = skip + through

@@ -83,7 +83,7 @@ class ActivationBeforeAddition(ActivationAtPath):
 
 @fault("activation-of-x", rs="RS-F3")
 class ActivationOfX(ActivationAtPath):
-    """Applies the activation to the identity path alone."""
+    """Applies the activation only to the identity path."""
 
     def both(self, skip: Array, branch: Array, activation: Any) -> Array:
         return self.activated(skip, activation) + branch
@@ -94,7 +94,7 @@ class DropoutOfTheSum(Residual):
     """Drops x as well where dropout leaves a zero in the branch."""
 
     def add(self, skip: Array, branch: Array) -> Array:
-        # A branch of zeros alone is not dropout.
+        # A branch of nothing but zeros is not dropout.
         return np.where((branch == 0) & (branch != 0).any(), branch, skip + branch)
 
 

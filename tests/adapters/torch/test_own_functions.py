@@ -54,7 +54,7 @@ def test_module_with_modes(layer_norm_inputs):
     assert (session.start(layer_norm_inputs, SETTINGS).outputs()["y"] == layer_norm_inputs["x"]).all()
     inferred = session.start(layer_norm_inputs, SETTINGS, mode="inference").outputs()["y"]
     assert (inferred == -layer_norm_inputs["x"]).all()
-    with pytest.raises(Exception, match="it has to take x alone"):
+    with pytest.raises(Exception, match="it has to take only x"):
         _session(Other())
     with pytest.raises(UnknownFramework):
         resolve(Other(), op="layer_norm", framework="paddle")

@@ -57,7 +57,7 @@ def test_of_a_layer_within_another_the_inner_one_counts():
 def test_a_layer_that_takes_more_than_x_is_told():
     """It declines every call, and says why; no layer of a model is passed over."""
     (binding,) = resolve(nn.Sequential(LayerNormOfTwo(6)), declared=LAYERS).bindings
-    assert "has to take x alone" in (binding.accepts((3, 6), {}) or "")
+    assert "has to take only x" in (binding.accepts((3, 6), {}) or "")
 
 
 @pytest.mark.parametrize(

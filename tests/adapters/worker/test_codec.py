@@ -126,7 +126,7 @@ def test_frames_follow_one_another():
 def test_what_is_no_head(head):
     """Other bytes, and sizes that no frame has, are refused before anything more is read."""
     pieces = [head]
-    with pytest.raises(NotAFrame, match="no frame"):
+    with pytest.raises(NotAFrame, match="not a frame"):
         Frames(lambda count: pieces.pop()).next()
     assert not pieces
 
