@@ -144,7 +144,7 @@ class Certified:
             return dx, _known(SECOND_ORDER * np.abs(dx) * (self.rho + 2 * U) + _UNDERFLOW)
         size, xh = np.abs(h), np.abs(rows.xh)
         first, second = row_mean(h) if rows.centred else np.zeros((len(h), 1)), row_mean(h * rows.xh)
-        # Of the means: (h + 1) u, u from h itself, and u from the product with xhat or the error of xhat.
+        # For the means: (h + 1) u, u from h itself, and u from the product with xhat or the error of xhat.
         e1 = U * (self.h + 2) * row_mean(size) * rows.centred
         e2 = U * (self.h + 3) * row_mean(size * xh) + row_mean(size * self.xh_error)
         moved = rows.xh * second

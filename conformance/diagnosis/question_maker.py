@@ -156,7 +156,7 @@ class QuestionMaker:
         The case with new values of x each time, so that a result kept for old values does not match.
 
         One factor scales all values. A zero becomes as small as the smallest value, so that a group that is constant
-        but for a few values stays so.
+        apart from a few values stays so.
         """
         case = self.library.case(fit)
         values = case.x.shape, case.x.tobytes()  # two cases may have the same values

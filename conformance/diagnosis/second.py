@@ -80,7 +80,7 @@ class SecondSearch(Search):
         return any(self._same(one, question) for one in self.first.candidates)
 
     def _first_accounts_for(self, question: Question) -> bool:
-        """Whether the first mistake answers as the target does, or but for derivatives that follow from its formula."""
+        """Whether the first mistake answers as the target does, apart from derivatives that follow from its formula."""
         if self._first_agrees(question):
             return True
         return (question.derivative or self._first_agrees_on_outputs(question)) and self._derivatives_follow

@@ -76,8 +76,8 @@ class VaryingTarget:
     @cached_property
     def _steady(self) -> list[tuple[Case, bool, Mapping[str, np.ndarray], Mapping[str, np.ndarray]]]:
         """
-        For each case: whether these are gradients, the results of one call, and where later calls agree but for
-        roundings.
+        For each case: whether these are gradients, the results of one call, and where later calls agree apart
+        from rounding.
         """
         found = []
         for case in (

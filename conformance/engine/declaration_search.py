@@ -69,7 +69,8 @@ _AFFECTED_REQUIREMENTS: Mapping[str, frozenset[str]] = {
 }
 
 #: How often a call is repeated when a survivor is judged in full. Few are enough: the run has already tested whether
-#: calls repeat themselves, and a case on which they did not is a violated case, which is repeated as often as there.
+#: calls repeat themselves, and a case on which they did not is a violated case, which is repeated as many
+#: times as in the run.
 _REPEATS = 32
 
 #: A change of the declared conventions.

@@ -35,7 +35,7 @@ class Profile:
     #: Repetitions in such a framework, where a call takes milliseconds.
     slow_repeats: int = 64
     #: Repetitions of a call of 65,536 values or more, which takes milliseconds in any framework. In one dtype such a
-    #: call is repeated as often as a small one. One is enough, because a race between threads occurs in every dtype.
+    #: call is repeated like a small one. One is enough, because a race between threads occurs in every dtype.
     large_repeats: int = 64
 
     def cases(self, operator: str, seed: int) -> tuple[Description, ...]:

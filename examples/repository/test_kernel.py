@@ -1,4 +1,4 @@
-"""The kernel conforms, but for what normspec.toml expects of it: a test for each requirement in each dtype."""
+"""The kernel conforms, except where normspec.toml expects a failure: a test for each requirement in each dtype."""
 
 from __future__ import annotations
 

@@ -326,6 +326,6 @@ _INNER: Mapping[str, tuple[InnerValue, ...]] = {
     ),
     "mhc": (
         InnerValue("the weight of each branch", ("leaf",), _weights, _of_weights),
-        InnerValue("the logit of each branch, but for a constant,", ("leaf",), _logits, _plain),
+        InnerValue("the logit of each branch, apart from a constant,", ("leaf",), _logits, _plain),
     ),
 }

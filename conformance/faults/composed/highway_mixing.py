@@ -111,7 +111,7 @@ class GatesNormalised(Highway):
 
 @fault("interpolated-from-transform", hw="HW-L1")
 class InterpolatedFromTransform(Highway):
-    """Computes H + (1 - t) (x - H), which for a closed gate gives x but for its last bits."""
+    """Computes H + (1 - t) (x - H), which for a closed gate gives x except its last bits."""
 
     def mix(self, p: Paths) -> Array:
         if p.carry_logits is not None:

@@ -72,7 +72,7 @@ class SkipNormalised(PreNorm):
 
 @fault("skip-recovered", pr="PR-L1")
 class SkipRecovered(Recalled):
-    """Recovers x for the skip path from xhat and the saved statistics, which gives it but for its last bits."""
+    """Recovers x for the skip path from xhat and the saved statistics, which gives it except its last bits."""
 
     def skip(self, x: Array, normed: Array) -> Array:
         rows = self.rows(x, "x")

@@ -109,7 +109,7 @@ class DropoutUnscaled(Residual):
 
 @fault("skip-by-root-two", rs="RS-L1")
 class SkipByRootTwo(Residual):
-    """Divides both paths by the root of two and multiplies the sum by it, which gives x but for its last bits."""
+    """Divides both paths by the root of two and multiplies the sum by it, which gives x except its last bits."""
 
     def add(self, skip: Array, branch: Array) -> Array:
         root = self.rounded(np.sqrt(skip.dtype.type(2)))

@@ -60,7 +60,7 @@ class OneMinusT(Highway):
 
 @sound("interpolated", operators=("highway",))
 class Interpolated(Highway):
-    """x + t (H - x) where the gates are coupled, so that a gate of +inf gives H but for its last bits."""
+    """x + t (H - x) where the gates are coupled, so that a gate of +inf gives H except its last bits."""
 
     def mix(self, p: Paths) -> Array:
         if p.carry_logits is not None:
