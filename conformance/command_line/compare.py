@@ -58,9 +58,9 @@ def compare(
 ) -> int:
     """Compare targets where implementations differ by design or by accident.
 
-    Every cell is measured by calls of the target: eps, variance, momentum, axes, accuracy, what becomes of degenerate
-    and special values, determinism, derivatives. Nothing is judged; that is `normspec check`. Of [tool.normspec] in
-    pyproject.toml it takes interpreters, device and limits.
+    Every cell is measured by calls of the target: eps, variance, momentum, axes, accuracy, the results for
+    degenerate and special values, determinism, derivatives. Nothing is judged; `normspec check` does that. From
+    [tool.normspec] in pyproject.toml it reads only interpreters, device and limits.
 
     Exit status: 0 measured, 2 nothing could be measured, 3 measured only in part.
     """

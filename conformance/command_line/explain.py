@@ -51,9 +51,8 @@ def explain(words: tuple[str, ...]) -> int:
     Print a requirement, an erratum, a fault or an operator, each with the address of its page.
 
     A requirement (LN-F3) has its sentence, formula, reason, the faults that it excludes, what they cost on ordinary
-    data, computed now, and how one is mended. A subject (gradients)
-    lists its requirements, and any other text is searched for: "std + eps". Alone it lists all requirements by subject,
-    and `all` prints them.
+    data, computed now, and how one is corrected. A subject (gradients) lists its requirements, and any other text is
+    searched for: "std + eps". Without a word it lists all requirements by subject, and `all` prints them.
     """
     found = [printer for word in words for printer in _printers(word)] or [print_index]
     console = console_on(sys.stdout)

@@ -25,7 +25,9 @@ from .settings import interpreters, setting, targets_to_check
 
 @click.command()
 @click.argument("target", metavar="TARGET")
-@click.option("--op", "ops", multiple=True, metavar="OP", help="An operator; by default those that the target is.")
+@click.option(
+    "--op", "ops", multiple=True, metavar="OP", help="An operator; by default those that the target implements."
+)
 @framework_option
 @click.option(
     "--dtype",
@@ -63,7 +65,7 @@ def identify(
     derivatives there are, and how NaN, infinity, empty and constant groups are treated. Each line names the measurement
     behind it. Nothing is judged.
 
-    Exit status: 0 established, 2 nothing could be, 3 only in part.
+    Exit status: 0 everything was established, 2 nothing was, 3 only a part.
     """
     from ..identify.identifying import identify as identified
     from ..reporting.card import print_identification

@@ -13,7 +13,7 @@ _parameters = click.option(
     "--parameters",
     multiple=True,
     metavar="NAME=OWN,...",
-    help="What your layer calls its parameters, where that is unusual, such as gamma=g,beta=b.",
+    help="What your layer calls its parameters, if that is unusual, such as gamma=g,beta=b.",
 )
 
 _layout = click.option(

@@ -16,7 +16,7 @@ from .settings import interpreters
 
 
 @click.command("list")
-@click.option("--no-import", is_flag=True, help="Import nothing: names and versions alone, at once.")
+@click.option("--no-import", is_flag=True, help="Import nothing: show only names and versions, at once.")
 @python_option
 @config_option
 @click.option(

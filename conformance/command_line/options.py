@@ -35,7 +35,7 @@ seed_option = click.option(
     "--seed",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Draw the same cases again: any whole number from 0 on.",
+    help="The seed of the cases, any whole number from 0 on: the same seed gives the same cases.",
 )
 
 op_option = click.option(
@@ -55,7 +55,7 @@ dtype_option = click.option(
     "dtypes",
     multiple=True,
     metavar="D",
-    help="float16, bfloat16, float32 or float64; repeat for several. Default: all the target has.",
+    help="float16, bfloat16, float32 or float64; repeat for several. Default: all that the target has.",
 )
 
 device_option = click.option(
@@ -79,7 +79,7 @@ mode_option = click.option(
     "--mode",
     metavar="MODE",
     help="training or inference: judge batch_norm only in that mode. A function that declines every training call is "
-    "judged in inference without it.",
+    "judged only in inference even without this option.",
 )
 
 only_option = click.option(
@@ -129,7 +129,7 @@ jobs_option = click.option(
     type=click.IntRange(min=1),
     metavar="N",
     help="How many processes share the work; the result is the same for any number. Default: as many as there are "
-    "cores, up to 8, where that pays.",
+    "cores, up to 8, if that pays off.",
 )
 
 cluster_option = click.option(

@@ -30,8 +30,8 @@ def study(
     """Put a claim about these layers to the test; without a NAME, list the studies.
 
     A study measures what a claim of the literature is about, for at least 20 seeds, and says by a stated rule whether
-    the claim holds. Its operators are those of TARGET; what that lacks, and everything around them, is NumPy's. With
-    --out, DIR gets NAME.png, NAME.svg and NAME.json.
+    the claim holds. It uses the operators of TARGET. NumPy computes everything else, and the operators that TARGET
+    lacks. With --out, DIR gets NAME.png, NAME.svg and NAME.json.
 
     Exit status: 0 studied, whatever the verdict; 2 the study or the target cannot be used.
     """
