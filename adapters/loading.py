@@ -38,7 +38,7 @@ def load_file(path: str, *, named: str = "") -> ModuleType:
     name = f"normspec_target_{next(_COUNT)}_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise NotImportable(f"{path} is no Python file: its name should end in .py")
+        raise NotImportable(f"{path} is not a Python file: its name should end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

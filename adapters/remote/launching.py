@@ -119,7 +119,7 @@ def interpreter(python: str) -> str:
         path = os.path.join(path, "bin", "python")
     found = shutil.which(path)
     if found is None:
-        raise NotImportable(f"{python} is no Python interpreter: give the path of one, such as venv/bin/python")
+        raise NotImportable(f"{python} is not a Python interpreter: give the path of one, such as venv/bin/python")
     return found
 
 

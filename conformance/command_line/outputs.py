@@ -102,7 +102,7 @@ def outputs_of(given: Mapping[str, Any]) -> list[Output]:
     for name, count in Counter(one.name for one in found).items():
         if count > 1:
             options = " and ".join(one.option for one in found if one.name == name)
-            raise click.UsageError(f"{options} name one place, {name}: give each its own")
+            raise click.UsageError(f"{options} write to the same place, {name}: give each its own")
     return found
 
 

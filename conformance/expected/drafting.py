@@ -28,16 +28,18 @@ def table_in(file: str) -> str:
     """
     The table name of an entry in a file of this name, to whose end drafts will be appended.
 
-    Raises WrongDraft if it is no TOML file, or one to which entries cannot be added.
+    Raises WrongDraft if it is not a TOML file, or one to which entries cannot be added.
     """
     path = Path(file)
     table = "tool.normspec.expected" if path.name == "pyproject.toml" else "expected"
     if path.suffix != ".toml":
-        raise WrongDraft(f"--write-expected {file} is no TOML file: name normspec.toml, or another that ends so")
+        raise WrongDraft(
+            f"--write-expected {file} is not a TOML file: name normspec.toml, or another file that ends in .toml"
+        )
     try:
         tomllib.loads((path.read_text(encoding="utf-8") if path.exists() else "") + f"\n[[{table}]]\n")
     except (OSError, ValueError, RecursionError) as error:
-        raise WrongDraft(f"--write-expected {file}: entries cannot be added to what stands there: {error}") from error
+        raise WrongDraft(f"--write-expected {file}: entries cannot be added to what is in it: {error}") from error
     return table
 
 

@@ -77,7 +77,7 @@ def meant(word: str) -> Requirement | Erratum | Operator | Found | tuple[Mistake
     misspelt = LIKE_AN_ID.fullmatch(word.strip()) or difflib.get_close_matches(word.lower(), OPERATORS, cutoff=SPELT_SO)
     found = None if misspelt else search(word)
     if found is None:
-        raise NothingToExplain(f"nothing is called {word!r}, and no page speaks of it; {_suggestion(word)}")
+        raise NothingToExplain(f"nothing is called {word!r}, and no page mentions it; {_suggestion(word)}")
     return found
 
 

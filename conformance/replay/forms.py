@@ -44,7 +44,7 @@ def naming(file: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except Damage as damage:
-        raise DamagedReport(f"{os.fspath(file)}: {damage}; write the report anew with --json") from damage
+        raise DamagedReport(f"{os.fspath(file)}: {damage}; write the report again with --json") from damage
 
 
 #: The largest report that is read, in bytes. One of all targets, operators and dtypes has a few megabytes; in memory
@@ -72,19 +72,19 @@ def document(file: str | os.PathLike[str]) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, too deep, a number of a thousand digits
         raise DamagedReport(f"{name} is not the JSON of a report: {_first_line(error)}") from error
     if not isinstance(found, dict) or "schema" not in found or "results" not in found:
-        raise DamagedReport(f"{name} is JSON, and no report: give a file that `normspec check --json` wrote")
+        raise DamagedReport(f"{name} is JSON, but not a report: give a file that `normspec check --json` wrote")
     schema = found["schema"]
     if isinstance(schema, int) and schema > SCHEMA:
         raise DamagedReport(f"{name} has schema {schema}, and this version of normspec reads {SCHEMA}: update normspec")
     if schema != SCHEMA or isinstance(schema, bool):
         raise DamagedReport(
-            f"{name} has schema {shortened(schema)}, and this version of normspec reads {SCHEMA}: write the report anew"
+            f"{name} has schema {shortened(schema)}, but this version of normspec reads {SCHEMA}: write it again"
         )
     return found
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _first_line(error: BaseException) -> str:

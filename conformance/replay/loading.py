@@ -218,7 +218,7 @@ def _logged_call(found: Mapping[str, Any], place: str, above: Counterexample, ea
     if same is not None:
         number = whole(same, f"{place}.inputs_of_call")
         if not 0 <= number < len(earlier):
-            raise Damage(f"{place} refers to the call {number}, which is none before it")
+            raise Damage(f"{place} refers to the call {number}, which does not come before it")
         inputs, settings, parts = earlier[number].inputs, earlier[number].settings, earlier[number].parts
     if "inputs" in found:
         inputs = {**inputs, **by_name(array_of)(found["inputs"], f"{place}.inputs")}

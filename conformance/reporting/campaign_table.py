@@ -104,7 +104,7 @@ def conclusion(summary: Summary, folder: str) -> tuple[str, str]:
     if largest:
         ratio, _, requirement, dtype = max(largest)
         near = f"; the largest ratio is {ratio_text(ratio)} ({requirement}, {dtype})"
-    stopped = f" Not done: {summary.missing:,} units; the same command goes on." if summary.missing else ""
+    stopped = f" Not done: {summary.missing:,} units; the same command continues." if summary.missing else ""
     if summary.violations:
         broken = sorted({one.requirement for one in summary.kept.values() if one.verdict == "fail"})
         return f"VIOLATED: {len(broken)} requirements, {', '.join(broken[:8])}.{stopped}", "bold red"

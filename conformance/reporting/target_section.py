@@ -106,7 +106,7 @@ def _print_unseen(report: Outcome, console: Console, symbols: Symbols) -> None:
     if not grouped:
         return
     console.print()
-    console.print(Text("Known violations that did not show: mended upstream?", style="bold"))
+    console.print(Text("Known violations that did not show: fixed upstream?", style="bold"))
     for words, members in grouped.items():
         ids, places = several([m.requirement for m in members], 6), several([m.binding for m in members], 3)
         line = Text.assemble(f"{words} ", (f"({ids}; {places}; {several([m.dtype for m in members])})", "dim"))
@@ -195,7 +195,7 @@ def _print_measured(report: Outcome, console: Console) -> None:
     if not found:
         return
     console.print()
-    console.print(Text("Measured on the platform, and so of every function there", style="bold"))
+    console.print(Text("Measured on the platform, so it applies to every function there", style="bold"))
     for convention, place, evidence in found:
         print_prose(Text(f"{place}, {evidence}"), console, indent=28, first=Text(convention, style="cyan"))
 

@@ -97,7 +97,7 @@ def _written(report: Report, request: Request, result: Result, mistake: _Mistake
         if (one["target"], one["binding"], one["op"]) == (result.target, result.binding, result.op)
     )  # fmt: skip
     if request.declared_of(result.target):
-        raise CannotWrite("it is not called as its operator is, but as was declared of it")
+        raise CannotWrite("it is called as declared, not as its operator is called")
     source = Source.of(result.target, request.files.get(result.target, ""))
     if source.is_class or subject["fixed"] or result.binding != result.target:
         raise CannotWrite("it is a layer, which normspec calls with parameters that it sets")
@@ -105,10 +105,7 @@ def _written(report: Report, request: Request, result: Result, mistake: _Mistake
     head = [
         f"{result.target}, {result.op} in {result.dtype}: {mistake.sentence}",
         f"It violates {', '.join(mistake.violated)} of normspec, edition {_edition()}.",
-        *(
-            ["With another file behind its name, this script runs on that: python SCRIPT.py FILE.py"]
-            * bool(source.file)
-        ),
+        *(["To run this script on another file, name it: python SCRIPT.py FILE.py"] * bool(source.file)),
     ]
     run = in_a_process(request.python_of(result.target) or sys.executable)
     return script(result, source, str(subject["framework"]), conventions, flushes, run, head)

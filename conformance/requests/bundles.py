@@ -24,7 +24,8 @@ BUNDLES: Mapping[str, Bundle] = MappingProxyType(
     {
         "deterministic": Bundle("One hundred repetitions of a call give the same bits.", ("CM-P3",)),
         "batch-invariant": Bundle(
-            "A group, or in inference a sample, has the same bits alone, beside others, and at any place among them.",
+            "A group, or in inference a sample, has the same bits alone, together with others, and at any "
+            "place among them.",
             ("LN-L6", "LN-L8", "BN-I6", "RM-L6", "RM-L8", "GN-L6", "GN-L8", "IN-L6", "IN-L8"),
         ),
         "scale-exact": Bundle(

@@ -38,7 +38,7 @@ def checked_per_target(given: Mapping[str, Mapping[str, Any]] | None) -> dict[st
 def checked_settings(name: str, settings: Any) -> dict[str, Any]:
     """The checked settings of one target. Raises WrongPerTarget."""
     if not isinstance(settings, Mapping):
-        raise WrongPerTarget(f"what is said of {name} is {settings!r}: give a dict, {_EXAMPLE}")
+        raise WrongPerTarget(f"the settings of {name} are {settings!r}: give a dict, {_EXAMPLE}")
     found = {}
     for key, value in settings.items():
         plain = str(key).replace("-", "_")

@@ -69,4 +69,4 @@ def _without_what_is_asked(request: Request, subjects: Sequence[Mapping[str, Any
     """A note for each named target that nothing asked for is about."""
     found = {subject["target"] for subject in subjects}
     lacking = [one for one in request.names if isinstance(one, str) and one not in found]
-    return tuple(f"{one}: nothing that is asked for is about it" for one in lacking if request.only or request.binding)
+    return tuple(f"{one}: nothing in the request applies to it" for one in lacking if request.only or request.binding)

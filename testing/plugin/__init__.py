@@ -41,9 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, and the collecting plugin if targets are named."""
     config.addinivalue_line("markers", "normspec: a requirement of a normalisation layer")
     config.addinivalue_line("markers", "normspec_must: one that a target has to keep to conform")
-    config.addinivalue_line(
-        "markers", "normspec_should: one that is advice; normspec_layer_norm and its like: operators"
-    )
+    config.addinivalue_line("markers", "normspec_should: one that is advice; normspec_layer_norm and so on: operators")
     targets = config.getoption("--normspec") or config.getini("normspec_targets")
     if targets:
         from .session import TargetsPlugin

@@ -144,7 +144,7 @@ def test_a_violation_exits_1_with_the_command_that_reproduces_it(commanded, summ
 def test_what_is_not_done_or_not_judged_exits_3(commanded, summary, a_result, capsys):
     """A campaign that was stopped says how to go on, and an error is no pass."""
     assert commanded(summary(a_result(), units=1))[0] == 3
-    assert "Not done: 1 units; the same command goes on." in " ".join(capsys.readouterr().out.split())
+    assert "Not done: 1 units; the same command continues." in " ".join(capsys.readouterr().out.split())
     assert commanded(summary(a_result(verdict=Verdict.ERROR, cases=0, ratio=None, reason="it raised")))[0] == 3
     assert "it raised" in capsys.readouterr().out
     assert commanded(summary(a_result(verdict=Verdict.NOT_EXERCISED, cases=0, ratio=None)))[0] == 2

@@ -225,7 +225,7 @@ def test_limits_can_be_none(write):
         ("conventions = 'momentum=old'", ["conventions:", "table"]),
         ("conventions = { momentun = 'old' }", ["conventions:", "did you mean 'momentum'?"]),
         ("conventions = { momentum = 3 }", ["conventions:", "momentum", "old"]),
-        ("target = { 'mine.py:f' = 3 }", ["target: what is said of mine.py:f", "3"]),
+        ("target = { 'mine.py:f' = 3 }", ["target: the settings of mine.py:f", "3"]),
         ("target = { 'mine.py:f' = { ops = 'mhc' } }", ["target: unknown key 'ops'", "did you mean 'op'?"]),
         ("target = { 'mine.py:f' = { op = ['mhc'] } }", ["target: op is ['mhc']", "one operator"]),
         ("target = { 'mine.py:f' = { op = 'layernorm' } }", ["target:", "did you mean 'layer_norm'?"]),

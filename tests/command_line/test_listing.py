@@ -83,7 +83,7 @@ def test_a_target_that_does_not_import_spoils_nothing(only, monkeypatch, tmp_pat
     assert f"numpy {np.__version__} all 10" in out
     assert "mxnet mxnet ended its process by SIGABRT" in out
     assert "jax jax is installed and does not import (ImportError: libnone.so is)" in out
-    assert "flax nowhere/python is no Python interpreter" in out
+    assert "flax nowhere/python is not a Python interpreter" in out
 
 
 def test_json_holds_every_target(only, capsys, tmp_path):

@@ -25,8 +25,8 @@ def mine(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--json", "a", "--junit", "a"), "--json and --junit name one place, a: give each its own"),
-        (("--json", "-", "--junit", "-"), "--json and --junit name one place, -: give each its own"),
+        (("--json", "a", "--junit", "a"), "--json and --junit write to the same place, a: give each its own"),
+        (("--json", "-", "--junit", "-"), "--json and --junit write to the same place, -: give each its own"),
         (("--junit", "nowhere/a.xml"), "the folder of --junit nowhere/a.xml does not exist; create nowhere first"),
         (("--html", "mine.py"), "--html mine.py would be overwritten, and it is not a report; name another file"),
         (("--junit", "."), "--junit . is a folder; name a file in it, such as report.xml"),

@@ -238,7 +238,7 @@ def test_a_target_without_what_is_asked_is_noted(file):
         [f"{file}:batch_norm", "numpy"], only="LN-F1", profile="quick", dtypes=("float32",), cache=False
     )
     assert {r.target for r in report.results} == {"numpy"}
-    assert report.notes == (f"{file}:batch_norm: nothing that is asked for is about it",)
+    assert report.notes == (f"{file}:batch_norm: nothing in the request applies to it",)
 
 
 def test_what_was_asked_and_not_judged_is_no_pass():

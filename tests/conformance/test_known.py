@@ -169,7 +169,7 @@ def test_what_was_put_to_the_test_and_did_not_show_is_told() -> None:
     assert [one.reason for _, one in report.unseen()] == ["groups of four are off by one"]
     out = io.StringIO()
     print_report(report, Console(file=out, width=200))
-    assert "Known violations that did not show: mended upstream?" in out.getvalue()
+    assert "Known violations that did not show: fixed upstream?" in out.getvalue()
     elsewhere = replace(IN_FOUR, cases=lambda inputs, settings: inputs["x"].shape[-1] == 4444)
     assert judged(SOUND, elsewhere).unseen() == ()
     assert judged(SOUND, replace(IN_FOUR, always=False)).unseen() == ()

@@ -176,10 +176,10 @@ def test_two_hundred_damaged_reports_are_one_clear_error_each(reports, tmp_path)
     ("content", "words"),
     [
         ("", "is not the JSON of a report"),
-        ("[1, 2]", "is JSON, and no report: give a file that `normspec check --json` wrote"),
+        ("[1, 2]", "is JSON, but not a report: give a file that `normspec check --json` wrote"),
         ('{"name": "package", "version": 1}', "is JSON, and no report"),
         ('{"schema": 3, "results": []}', "has schema 3, and this version of normspec reads 2: update normspec"),
-        ('{"schema": 1, "results": []}', "has schema 1, and this version of normspec reads 2: write the report anew"),
+        ('{"schema": 1, "results": []}', "has schema 1, but this version of normspec reads 2: write it again"),
         ('{"schema": true, "results": []}', "has schema True"),
         ('{"schema": 2, "results": []}', "the report has no profile"),
         ("[" * 100_000, "is not the JSON of a report"),

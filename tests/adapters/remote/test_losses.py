@@ -381,7 +381,7 @@ def test_commands_that_are_no_workers(target, kind, words):
 @pytest.mark.parametrize("python", ["/nonexistent/python", "no-such-python", __file__])
 def test_an_interpreter_that_does_not_exist(python):
     """A path that cannot be run is reported with what it should be."""
-    with pytest.raises(NotImportable, match="is no Python interpreter: give the path of one"):
+    with pytest.raises(NotImportable, match="is not a Python interpreter: give the path of one"):
         start_host("numpy", python=python)
 
 
