@@ -38,7 +38,7 @@ def _available(found: dict[str, Any], case: Case, names: list[str]) -> Cell:
 
 @probe("gradients", "gradients", OPERATORS)
 def gradients(bench: Bench) -> Cell:
-    """Takes the gradients of y with respect to everything that has one."""
+    """Asks for the gradients of y with respect to everything that has one."""
     case = plain_case(bench)
     evaluation = bench.start(case)
     names = differentiable(bench.operator, case.inputs)
@@ -51,7 +51,7 @@ def gradients(bench: Bench) -> Cell:
 
 @probe("second_order", "second order", OPERATORS)
 def second_order(bench: Bench) -> Cell:
-    """Takes the gradient of a gradient: of dx with respect to x and to the cotangent."""
+    """Asks for the gradient of a gradient: of dx with respect to x and to the cotangent."""
     case = plain_case(bench)
     second = np.random.Generator(np.random.Philox(5)).standard_normal(case.x.shape).astype(case.x.dtype)
     try:
@@ -65,7 +65,7 @@ def second_order(bench: Bench) -> Cell:
 
 @probe("forward_mode", "forward mode", OPERATORS)
 def forward_mode(bench: Bench) -> Cell:
-    """Takes the tangent of y for a tangent of x."""
+    """Asks for the tangent of y for a tangent of x."""
     case = plain_case(bench)
     tangent = np.random.Generator(np.random.Philox(6)).standard_normal(case.x.shape).astype(case.x.dtype)
     try:
@@ -77,7 +77,7 @@ def forward_mode(bench: Bench) -> Cell:
 
 @probe("nested", "nested derivatives")
 def nested(bench: Bench) -> Cell:
-    """Takes derivatives of a derivative in which forward mode is nested with another, for tangents of x."""
+    """Asks for derivatives of a derivative in which forward mode is nested with another, for tangents of x."""
     case = plain_case(bench)
     bench.start(case)  # if the call itself raises, no derivative is missing
     random = np.random.Generator(np.random.Philox(8))

@@ -60,7 +60,7 @@ def _default(bench: Bench, known: Fit) -> tuple[float, str, float]:
 
 @probe("eps_placement", "place of eps", (*NORMALISATIONS, *BLOCKS))
 def eps_placement(bench: Bench) -> Cell:
-    """Finds the formula that fits witnesses with variances about eps; for batch_norm in inference too."""
+    """Finds the formula that fits witnesses with variances of about eps; for batch_norm in inference too."""
     found = placement_of(bench)
     evidence = {"factors": list(found.measured), "distance": found.distance}
     text = found.placement.words(bench.record)

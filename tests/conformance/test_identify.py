@@ -150,9 +150,9 @@ def test_the_command_prints_the_card_and_writes_it(tmp_path, capsys) -> None:
     assert main(["identify", f"{file}:rms_norm", "--json", str(out)]) == 0
     told = capsys.readouterr().out
     assert "y = gamma x / sqrt(mean(x^2) + eps)" in told
-    assert "place of eps             inside the root" in told and "The formula that witnesses" in told
+    assert "place of eps             inside the root" in told and "Finds the formula that fits" in told
     (found,) = json.loads(out.read_text())["cards"]
     assert (found["op"], found["formula"]) == ("rms_norm", "y = gamma x / sqrt(mean(x^2) + eps)")
     assert {line["key"] for line in found["lines"]} == {one.key for one in probes_of("rms_norm")}
     assert main(["identify", f"{file}:rms_norm", "--brief"]) == 0
-    assert "The formula that witnesses" not in capsys.readouterr().out
+    assert "Finds the formula that fits" not in capsys.readouterr().out
