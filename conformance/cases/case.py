@@ -50,9 +50,13 @@ class Case:
 
     @property
     def x(self) -> NDArray[Any]:
-        x = self.inputs["x"]
-        assert x is not None
-        return x
+        return self.given("x")
+
+    def given(self, name: str) -> NDArray[Any]:
+        """An input that every case of this kind has."""
+        value = self.inputs[name]
+        assert value is not None, f"{name} is None"
+        return value
 
     @property
     def only(self) -> bool:

@@ -16,7 +16,7 @@ from .composed_values import reached
 from .exactly import added, averaged, exact, finite_bound, judge_exactly, shifted_exactly, summed
 from .part_calls import handed_value, recorded
 from .registry import check, recipes
-from .relations import close, equal_to, scaled_exactly, sum_of
+from .relations import close, equal_to, same_y, scaled_exactly, sum_of
 
 
 @check("PR-L2")
@@ -93,19 +93,11 @@ def normalised_output(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("PO-L2", every=recipes("scaled", "zero"))
 def scaled_block(subject: Subject, case: Case) -> Iterator[Finding]:
     """With a homogeneous sublayer, 2^k x and 4^k eps leave y as it is."""
-    y = subject.observe(case).outputs["y"]
     for factor in (4.0, 0.25):
         x = scaled_exactly(case.x, factor)
-        if x is None:
-            continue
-        moved = case.replace(x=x, eps=case.settings["eps"] * factor**2)
-        bound, again = subject.bound(case, "y"), subject.bound(moved, "y")
-        got = subject.outputs(moved)["y"]
-        yield close(
-            subject, moved, "y", got, y.astype(np.float64),
-            sum_of(bound, again),
-            f"x times {factor:g}, the sublayer homogeneous",
-        )  # fmt: skip
+        if x is not None:
+            moved = case.replace(x=x, eps=case.settings["eps"] * factor**2)
+            yield same_y(subject, case, moved, f"x times {factor:g}, the sublayer homogeneous")
 
 
 @check("PO-L3", every=recipes("zero"))

@@ -59,11 +59,9 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     before, after = subject.observe(case).gradients, subject.pull(moved)
     for name, value in after.items():
         by = 1 / factor if name == "dx" else 1.0
-        a, b = subject.bound(case, name), subject.bound(moved, name)
-        yield close(
-            subject, moved, name, value, before[name].astype(np.float64) * by,
-            lambda normative, a=a, b=b, by=by: a(normative) * by + b(normative), "x scaled, eps with it",
-        )  # fmt: skip
+        bound = sum_of(subject.bound(case, name), subject.bound(moved, name), first=by)
+        want = before[name].astype(np.float64) * by
+        yield close(subject, moved, name, value, want, bound, "x scaled, eps with it")
 
 
 @check("LN-G7", "BN-G8", "RM-G7", "GN-G7", "IN-G7", when=in_training, gradient=True, of="gradients")
@@ -78,11 +76,10 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
         by = 1 / factor if name == "dx" else 1.0
         want = scaled_exactly(before[name], by) if name == "dx" else before[name]
         if want is not None:
-            a, b = subject.bound(case, name), subject.bound(moved, name)
             yield equal(
                 subject, moved, name, value, want, "x scaled, eps with it",
                 calls=((moved, value), (case, before[name])),
-                bound=lambda normative, a=a, b=b, by=by: a(normative) * by + b(normative),
+                bound=sum_of(subject.bound(case, name), subject.bound(moved, name), first=by),
             )  # fmt: skip
 
 

@@ -12,18 +12,12 @@ from ..judging.findings import Finding, as_exact
 from ..judging.subject import Subject
 from .exactly import added
 from .registry import When, check, recipes
-from .relations import close, equal_to, sum_of
+from .relations import close, equal_to, same_y
 
 
 def _logits(recipe: str, *kinds: str) -> When:
     made = recipes(recipe)
     return lambda case: made(case) and case.description is not None and case.description.logits in kinds
-
-
-def _of(case: Case, name: str) -> np.ndarray:
-    value = case.inputs[name]
-    assert value is not None
-    return value
 
 
 @check("HW-L1", every=_logits("leaf", "closed"))
@@ -35,7 +29,7 @@ def closed_gate(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("HW-L2", every=_logits("leaf", "open"))
 def open_gate(subject: Subject, case: Case) -> Iterator[Finding]:
     """With gate logits of +inf, y is H(x)."""
-    h = _of(case, "transform.h")
+    h = case.given("transform.h")
     yield equal_to(subject, case, "y", subject.observe(case).outputs["y"], h, "every gate logit is +inf")
 
 
@@ -43,7 +37,7 @@ def open_gate(subject: Subject, case: Case) -> Iterator[Finding]:
 def between(subject: Subject, case: Case) -> Iterator[Finding]:
     """Without a carry gate y lies between x and H(x), element by element."""
     y = subject.observe(case).outputs["y"]
-    x, h = case.x.astype(np.float64), _of(case, "transform.h").astype(np.float64)
+    x, h = case.x.astype(np.float64), case.given("transform.h").astype(np.float64)
     with np.errstate(invalid="ignore"):
         nearest = np.clip(y.astype(np.float64), np.minimum(x, h), np.maximum(x, h))
     yield close(subject, case, "y", y, nearest, subject.bound(case, "y"), "the nearest value between x and H(x)")
@@ -52,13 +46,9 @@ def between(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("HW-L4", every=_logits("leaf", "mixed", "moderate", "zero", "extreme"))
 def swapped(subject: Subject, case: Case) -> Iterator[Finding]:
     """With x and H exchanged and the gate negated, y stays."""
-    y = subject.observe(case).outputs["y"]
-    h, z = _of(case, "transform.h"), _of(case, "gate.z")
+    h, z = case.given("transform.h"), case.given("gate.z")
     turned = case.replace(**{"x": h, "transform.h": case.x, "gate.z": -z})
-    bound, again = subject.bound(case, "y"), subject.bound(turned, "y")
-    got = subject.outputs(turned)["y"]
-    note = "x and H(x) exchanged, the logits negated"
-    yield close(subject, turned, "y", got, y.astype(np.float64), sum_of(bound, again), note)
+    yield same_y(subject, case, turned, "x and H(x) exchanged, the logits negated")
 
 
 @check("HW-L5", every=recipes("identity"))
@@ -79,5 +69,5 @@ def both_shut(subject: Subject, case: Case) -> Iterator[Finding]:
 def both_open(subject: Subject, case: Case) -> Iterator[Finding]:
     """Both gates open: y is x + H(x)."""
     y = subject.observe(case).outputs["y"]
-    finding = subject.judge(case, "y", y, added(case.x, _of(case, "transform.h")), subject.bound(case, "y"))
+    finding = subject.judge(case, "y", y, added(case.x, case.given("transform.h")), subject.bound(case, "y"))
     yield attrs.evolve(finding, note="gate and carry logits are +inf")

@@ -12,7 +12,7 @@ from ..judging.findings import Finding
 from ..judging.subject import Bound, Subject
 from .derived import affine_names
 from .registry import BOTH, check, in_training
-from .relations import Call, close, equal, scaled_exactly, sum_of
+from .relations import Call, close, equal, same_bits_of_y, same_y, scaled_exactly, sum_of
 
 #: x is scaled by 2^3 and eps by 2^6: enough to move a misplaced eps, and little enough to stay exact.
 SCALE = 8.0
@@ -46,19 +46,8 @@ def stored_exactly(subject: Subject, case: Case) -> bool:
 def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     """With 2^k x and 4^k eps, y stays within the envelope."""
     moved = rescaled(case)
-    if moved is None:
-        return
-    y, got = subject.observe(case).outputs["y"], subject.outputs(moved)["y"]
-    a, b = subject.bound(case, "y"), subject.bound(moved, "y")
-    yield close(
-        subject,
-        moved,
-        "y",
-        got,
-        y.astype(np.float64),
-        sum_of(a, b),
-        "x scaled, eps with it",
-    )
+    if moved is not None:
+        yield same_y(subject, case, moved, "x scaled, eps with it")
 
 
 @check("LN-L2", "BN-L2", "RM-L2", "GN-L2", "IN-L2", when=in_training, of="formula")
@@ -66,12 +55,7 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     """With 2^k x and 4^k eps, y keeps its bits."""
     moved = rescaled(case)
     if moved is not None and stored_exactly(subject, case):
-        y, got = subject.observe(case).outputs["y"], subject.outputs(moved)["y"]
-        a, b = subject.bound(case, "y"), subject.bound(moved, "y")
-        yield equal(
-            subject, moved, "y", got, y, "x scaled, eps with it",
-            calls=((moved, got), (case, y)), bound=sum_of(a, b),
-        )  # fmt: skip
+        yield same_bits_of_y(subject, case, moved, "x scaled, eps with it")
 
 
 @check("LN-L3", "BN-L3", "RM-L3", "GN-L3", "IN-L3", when=in_training, raising="violates", of="formula")
@@ -124,12 +108,8 @@ def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
     want = scaled_exactly(y, 4.0)
     moved = case.replace(gamma=bigger, **({} if beta is None else {"beta": shifted}))
     got = subject.outputs(moved)["y"]
-    a, b = subject.bound(case, "y"), subject.bound(moved, "y")
+    both = sum_of(subject.bound(case, "y"), subject.bound(moved, "y"), first=4.0)
     note = "gamma and beta times 4"
-
-    def both(normative: bool) -> np.ndarray:
-        return 4 * a(normative) + b(normative)
-
     if want is None:
         yield close(subject, moved, "y", got, 4 * y.astype(np.float64), both, note)
     else:

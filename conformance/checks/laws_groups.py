@@ -17,7 +17,7 @@ from .exactly import exact, judge_exactly, shifted_exactly
 from .groups import of_samples, only_group, some_groups
 from .purity import different_values
 from .registry import BOTH, check, in_training
-from .relations import close, equal, same, sum_of
+from .relations import close, equal, same, same_y, sum_of
 
 
 @check("LN-L7", "BN-L6", "RM-L7", "GN-L7", "IN-L7", when=in_training, raising="violates", modes=BOTH)
@@ -113,20 +113,9 @@ def _shifted(case: Case) -> tuple[Case, float] | None:
 def shift(subject: Subject, case: Case) -> Iterator[Finding]:
     """A constant added to a group leaves y as it is."""
     found = _shifted(case)
-    if found is None:
-        return
-    there, constant = found
-    y, got = subject.observe(case).outputs["y"], subject.outputs(there)["y"]
-    a, b = subject.bound(case, "y"), subject.bound(there, "y")
-    yield close(
-        subject,
-        there,
-        "y",
-        got,
-        y.astype(np.float64),
-        sum_of(a, b),
-        f"x + {constant:g}",
-    )
+    if found is not None:
+        there, constant = found
+        yield same_y(subject, case, there, f"x + {constant:g}")
 
 
 @check("BN-L13", when=in_training, raising="violates", of="statistics")

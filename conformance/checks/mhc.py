@@ -16,13 +16,7 @@ from ..judging.subject import Subject
 from .composed_values import reached
 from .exactly import added, exact, finite_bound, judge_exactly, shifted_exactly, summed
 from .registry import check, recipes
-from .relations import close, equal, equal_to, sum_of
-
-
-def _logits(case: Case) -> np.ndarray:
-    logits = case.inputs["logits"]
-    assert logits is not None
-    return logits
+from .relations import close, equal, equal_to, same_bits_of_y, same_y, sum_of
 
 
 def _branches(case: Case) -> tuple[Part, ...]:
@@ -32,9 +26,7 @@ def _branches(case: Case) -> tuple[Part, ...]:
 
 
 def _leaf(case: Case, place: int) -> np.ndarray:
-    value = case.inputs[_branches(case)[place].leaves[0]]
-    assert value is not None
-    return value
+    return case.given(_branches(case)[place].leaves[0])
 
 
 @check("MH-F2", when=recipes("leaf"))
@@ -89,14 +81,14 @@ def blocks_in_cascade(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge_output(case, "y", y, note="the first of two blocks")
     if not np.isfinite(y.astype(np.float64)).all():
         return
-    after = case.replace(x=y, logits=_logits(case)[::-1].copy())
+    after = case.replace(x=y, logits=case.given("logits")[::-1].copy())
     yield subject.judge_output(after, "y", subject.outputs(after)["y"], note="the second of two blocks")
 
 
 @check("MH-L1", when=recipes("leaf"))
 def shifted_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     """One number added to every logit changes neither y nor any gradient, where the sums are exact."""
-    logits, lacking = _logits(case), None
+    logits, lacking = case.given("logits"), None
     for shift in (8.0, -64.0):
         moved = (logits.astype(np.float64) + shift).astype(logits.dtype)
         # Rounding may change the differences of the logits, so `here` is made from `moved`, exactly.
@@ -146,15 +138,11 @@ def permuted(subject: Subject, case: Case) -> Iterator[Finding]:
     branches = _branches(case)
     if len(branches) < 2:
         return
-    y = subject.observe(case).outputs["y"]
     order = np.roll(np.arange(len(branches)), 1)
     turned = case.replace(
-        logits=_logits(case)[order], parts={**case.parts, "branches": tuple(branches[i] for i in order)}
+        logits=case.given("logits")[order], parts={**case.parts, "branches": tuple(branches[i] for i in order)}
     )
-    bound, again = subject.bound(case, "y"), subject.bound(turned, "y")
-    got = subject.outputs(turned)["y"]
-    note = "branches and logits moved one place on"
-    yield close(subject, turned, "y", got, y.astype(np.float64), sum_of(bound, again), note)
+    yield same_y(subject, case, turned, "branches and logits moved one place on")
 
 
 def _one_closed(case: Case) -> bool:
@@ -168,26 +156,15 @@ def closed_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     if place is None:
         return
     name = _branches(case)[place].leaves[0]
-    y = subject.observe(case).outputs["y"]
     large = format_of(case.x.dtype).largest / 8
     moved = case.replace(**{name: np.where(_leaf(case, place) < 0, large, -large).astype(case.x.dtype)})
     note = f"branch {place}, whose logit is -inf, returned something else"
-    got, bound, again = subject.outputs(moved)["y"], subject.bound(case, "y"), subject.bound(moved, "y")
-    yield equal(
-        subject,
-        moved,
-        "y",
-        got,
-        y,
-        note,
-        calls=((moved, got), (case, y)),
-        bound=sum_of(bound, again),
-    )
+    yield same_bits_of_y(subject, case, moved, note)
 
 
 def _closed(case: Case) -> int | None:
     """The first branch whose logit is -inf."""
-    closed = np.argwhere(np.isneginf(_logits(case).astype(np.float64)))
+    closed = np.argwhere(np.isneginf(case.given("logits").astype(np.float64)))
     return int(closed[0][0]) if len(closed) else None
 
 

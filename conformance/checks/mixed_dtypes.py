@@ -39,9 +39,7 @@ def _typed(case: Case, name: str, value: np.ndarray, dtype: np.dtype, deviates: 
 
 
 def _owner_dtype(case: Case, name: str) -> np.dtype:
-    owner = case.inputs[owner_of(name)]
-    assert owner is not None
-    return owner.dtype
+    return case.given(owner_of(name)).dtype
 
 
 @_mixed("CM-D1")

@@ -185,9 +185,7 @@ def _leaves_that_count(case: Case) -> list[str]:
 
 def _nan_in_leaf(case: Case, name: str) -> tuple[Case, np.ndarray]:
     """The case with a NaN in one element of a leaf, and a mask of where y must show it."""
-    leaf = case.inputs[name]
-    assert leaf is not None
-    values = leaf.copy()
+    values = case.given(name).copy()
     values.reshape(-1)[values.size // 2] = np.nan
     bad = case.replace(**{name: values})
     hit = np.isnan(values.astype(np.float64)) if values.shape == case.x.shape else np.ones(case.x.shape, bool)

@@ -12,9 +12,11 @@ from ..judging.findings import Finding, as_exact
 from ..judging.subject import Bound, Subject
 
 
-def sum_of(*bounds: Bound) -> Bound:
-    """The sum of the envelopes of several calls."""
-    return lambda normative: np.asarray(sum(bound(normative) for bound in bounds))
+def sum_of(*bounds: Bound, first: float = 1.0) -> Bound:
+    """The sum of the envelopes of several calls, the first one times a factor."""
+    return lambda normative: np.asarray(
+        sum(bound(normative) * (1.0 if place else first) for place, bound in enumerate(bounds))
+    )
 
 
 def close(
@@ -25,6 +27,21 @@ def close(
     ``want`` is float64 and was itself received; ``bound`` adds up the envelopes of all runs.
     """
     return subject.judge(case, name, got, as_exact(want), bound, note)
+
+
+def same_y(subject: Subject, case: Case, moved: Case, note: str) -> Finding:
+    """[~]: y of a changed case equals y of the case, within the envelopes of both."""
+    y, got = subject.observe(case).outputs["y"], subject.outputs(moved)["y"]
+    bound = sum_of(subject.bound(case, "y"), subject.bound(moved, "y"))
+    return close(subject, moved, "y", got, y.astype(np.float64), bound, note)
+
+
+def same_bits_of_y(subject: Subject, case: Case, moved: Case, note: str, factor: float = 1.0) -> Finding:
+    """[=]: y of a changed case equals y of the case, times a factor that changes no digit."""
+    y, got = subject.observe(case).outputs["y"], subject.outputs(moved)["y"]
+    bound = sum_of(subject.bound(case, "y"), subject.bound(moved, "y"), first=abs(factor))
+    want = y * y.dtype.type(factor)
+    return equal(subject, moved, "y", got, want, note, calls=((moved, got), (case, y)), bound=bound)
 
 
 def same(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:

@@ -12,7 +12,7 @@ from ..cases.stream import Stream
 from ..judging.findings import Finding, as_exact
 from ..judging.subject import Subject
 from .registry import check, recipes
-from .relations import equal, equal_to, scaled_exactly, sum_of
+from .relations import equal_to, same_bits_of_y, scaled_exactly
 
 
 @check("RS-L1", "PR-L1", every=recipes("zero"))
@@ -68,13 +68,7 @@ def _small(random: Stream, case: Case) -> np.ndarray:
 @check("RS-L4", every=recipes("scaled", "negated", "zero"))
 def odd_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     """An odd F makes y odd: -x gives -y."""
-    y = subject.observe(case).outputs["y"]
-    negative = case.replace(x=-case.x)
-    got, bound, again = subject.outputs(negative)["y"], subject.bound(case, "y"), subject.bound(negative, "y")
-    yield equal(
-        subject, negative, "y", got, -y, "x negated, F odd",
-        calls=((negative, got), (case, y)), bound=sum_of(bound, again),
-    )  # fmt: skip
+    yield same_bits_of_y(subject, case, case.replace(x=-case.x), "x negated, F odd", -1.0)
 
 
 @check("RS-L5", every=recipes("scaled", "negated", "zero"))
@@ -82,13 +76,9 @@ def homogeneous_branch(subject: Subject, case: Case) -> Iterator[Finding]:
     """A homogeneous F makes y homogeneous: 2^k x gives 2^k y."""
     y = subject.observe(case).outputs["y"]
     for factor in (4.0, 0.125):
-        x, want = scaled_exactly(case.x, factor), scaled_exactly(y, factor)
-        # F(x) is at most 4 times as large as x, and must stay finite too.
-        if x is None or want is None or 4 * np.abs(x.astype(np.float64)).max() > format_of(x.dtype).largest:
+        x = scaled_exactly(case.x, factor)
+        if x is None or scaled_exactly(y, factor) is None:
             continue
-        moved = case.replace(x=x)
-        got, bound, again = subject.outputs(moved)["y"], subject.bound(case, "y"), subject.bound(moved, "y")
-        yield equal(
-            subject, moved, "y", got, want, f"x times {factor:g}, F homogeneous", calls=((moved, got), (case, y)),
-            bound=lambda normative, a=bound, b=again, by=factor: by * a(normative) + b(normative),
-        )  # fmt: skip
+        # F(x) is at most 4 times as large as x, and must stay finite too.
+        if 4 * np.abs(x.astype(np.float64)).max() <= format_of(x.dtype).largest:
+            yield same_bits_of_y(subject, case, case.replace(x=x), f"x times {factor:g}, F homogeneous", factor)

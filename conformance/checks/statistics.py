@@ -8,15 +8,16 @@ import numpy as np
 
 from ...reference.double_double import DD
 from ...reference.layer_norm import layer_norm_exact
-from ...spec.errors import TargetRaised, Unsupported
+from ...spec.errors import TargetRaised
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .exactly import added
 from .laws_moments import plain
 from .purity import changed, different_values
+from .refusal import outputs_unless_refused
 from .registry import INFERENCE, check, in_inference, in_training, laws_in_inference, ordinary
-from .relations import close, equal, sum_of
+from .relations import close, equal, same_y, sum_of
 from .sizes import all_zero, emptied
 from .values import y_of
 
@@ -38,13 +39,17 @@ def running_mean(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _fresh(subject, case, name)
 
 
+def _with_statistics(case: Case, mean: float, var: float) -> Case:
+    """The case with the same running mean, and the same running variance, in every channel."""
+    had = case.given("running_mean"), case.given("running_var")
+    return case.replace(running_mean=np.full_like(had[0], mean), running_var=np.full_like(had[1], var))
+
+
 def _fresh(subject: Subject, case: Case, name: str) -> Iterator[Finding]:
     """Judge the same from the statistics of a new layer, zeros and ones, which are values like any other."""
     if "BN-S3" not in case.requirements:  # the small cases of laws are enough
         return
-    mean, var = case.inputs["running_mean"], case.inputs["running_var"]
-    assert mean is not None and var is not None
-    fresh = case.replace(running_mean=np.zeros_like(mean), running_var=np.ones_like(var))
+    fresh = _with_statistics(case, 0, 1)
     outputs = subject.outputs(fresh)
     yield subject.judge_output(fresh, name, outputs[name], note="fresh running statistics")
 
@@ -82,21 +87,7 @@ def momentum_ends(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("BN-S5", when=in_training, raising="violates")
 def training_ignores_running(subject: Subject, case: Case) -> Iterator[Finding]:
     """In training y does not depend on the running statistics."""
-    y = subject.observe(case).outputs["y"]
-    mean, var = case.inputs["running_mean"], case.inputs["running_var"]
-    assert mean is not None and var is not None
-    moved = case.replace(running_mean=np.ones_like(mean) * 3, running_var=np.ones_like(var) * 5)
-    got = subject.outputs(moved)["y"]
-    bound = subject.bound(case, "y")
-    yield close(
-        subject,
-        moved,
-        "y",
-        got,
-        y.astype(np.float64),
-        sum_of(bound, bound),
-        "other running statistics",
-    )
+    yield same_y(subject, case, _with_statistics(case, 3, 5), "other running statistics")
 
 
 check("BN-I1", every=in_inference, modes=INFERENCE)(y_of)
@@ -107,8 +98,7 @@ def inference_keeps(subject: Subject, case: Case) -> Iterator[Finding]:
     """Inference returns the given running statistics, to the last bit."""
     outputs = subject.observe(case).outputs
     for name in STATISTICS:
-        given = case.inputs[name.removeprefix("new_")]
-        assert given is not None
+        given = case.given(name.removeprefix("new_"))
         yield changed(given, outputs[name], case, name, f"{name} in inference")
 
 
@@ -204,28 +194,22 @@ def statistics_of_a_single_value(subject: Subject, case: Case) -> Iterator[Findi
             yield from _judge_statistics(subject, case, found)
 
 
-@check("BN-E2", when=in_training)
+@check("BN-E2", when=in_training, raising="violates")
 def no_samples(subject: Subject, case: Case) -> Iterator[Finding]:
     """In training a batch without samples raises, or gives an empty y and leaves the statistics alone."""
     _ = subject.observe(case).outputs
     empty = emptied(case)
-    try:
-        outputs = subject.outputs(empty)
-    except (TargetRaised, Unsupported):  # declining counts as refusing
+    outputs = outputs_unless_refused(subject, empty)  # with their shapes checked
+    if outputs is None:
         yield Finding(empty, violated=False)
-        return
-    if outputs["y"].shape != empty.x.shape:
-        note = f"y has shape {outputs['y'].shape} in place of {empty.x.shape}"
-        yield Finding(empty, violated=True, output="y", note=note, failure="shape")
-        return
-    yield from _kept(empty, outputs)
+    else:
+        yield from _kept(empty, outputs)
 
 
 def _kept(empty: Case, outputs: dict[str, np.ndarray]) -> Iterator[Finding]:
     """Judge whether a batch without samples leaves the running statistics as given."""
     for name in STATISTICS:
-        given = empty.inputs[name.removeprefix("new_")]
-        assert given is not None
+        given = empty.given(name.removeprefix("new_"))
         yield changed(given, outputs[name], empty, name, f"{name} after a batch without samples")
 
 

@@ -13,6 +13,7 @@ from ..judging.subject import Subject
 from .composed_values import reached
 from .part_calls import handed_twice, roles
 from .purity import changed, different_values
+from .refusal import outputs_unless_refused
 from .registry import check, recipes
 from .relations import same
 
@@ -63,16 +64,12 @@ def _refused(subject: Subject, case: Case, kind: str, words: str) -> Iterator[Fi
     for role in before_y(case):
         bad = with_wrapped(case, role, kind)
         try:
-            y = subject.outputs(bad, mode="inference")["y"]
-        except (TargetRaised, Unsupported):  # declining counts as refusing
-            yield Finding(bad, violated=False)
-            continue
+            outputs = outputs_unless_refused(subject, bad, mode="inference")
+            what = f"y has shape {bad.x.shape}"
         except BadOutput as returned:
-            what = str(returned)
-        else:
-            what = f"y has shape {y.shape}"
+            outputs, what = {}, str(returned)
         note = f"{role} {words}, and the call returned without raising: {what}"
-        yield Finding(bad, violated=True, output="y", note=note, failure="accepts")
+        yield Finding(bad, violated=outputs is not None, output="y", note=note, failure="accepts")
 
 
 @check("CM-C5", when=lambda case: case.x.shape[-1] > 2)
@@ -98,16 +95,11 @@ def result_of_another_dtype(subject: Subject, case: Case) -> Iterator[Finding]:
     other = _ANOTHER_DTYPE[case.x.dtype.name]
     leaves = [name for name in case.inputs if name.endswith((".h", ".z"))]
     for name in dict.fromkeys((leaves[0], leaves[-1])):
-        leaf = case.inputs[name]
-        assert leaf is not None
-        bad = case.replace(**{name: leaf.astype(other)})
-        try:
-            y = subject.outputs(bad, mode="inference")["y"]
-        except (TargetRaised, Unsupported):  # declining counts as refusing
-            yield Finding(bad, violated=False)
-            continue
-        note = f"a part returned {other}, and y has dtype {y.dtype.name} in place of {case.x.dtype.name}"
-        yield Finding(bad, violated=y.dtype != case.x.dtype, output="y", note=note, failure="dtype")
+        bad = case.replace(**{name: case.given(name).astype(other)})
+        outputs = outputs_unless_refused(subject, bad, mode="inference")
+        dtype = case.x.dtype if outputs is None else outputs["y"].dtype
+        note = f"a part returned {other}, and y has dtype {dtype.name} in place of {case.x.dtype.name}"
+        yield Finding(bad, violated=dtype != case.x.dtype, output="y", note=note, failure="dtype")
 
 
 @check("CM-C7")

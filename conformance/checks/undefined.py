@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...spec.errors import TargetRaised, Unsupported
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .derived import with_value
 from .groups import group_count
+from .refusal import outputs_unless_refused
 from .registry import INFERENCE, check, in_inference, laws_in_inference
 
 
@@ -61,9 +61,7 @@ def negative_running_variance(subject: Subject, case: Case) -> Iterator[Finding]
     _ = subject.observe(case).outputs
     channel = group_count(case) // 2
     bad = case.replace(running_var=with_value(case.inputs["running_var"], channel, -4.0))
-    try:
-        subject.outputs(bad)
-    except (TargetRaised, Unsupported):  # declining counts as refusing
+    if outputs_unless_refused(subject, bad) is None:
         yield Finding(bad, violated=False)
         return
     yield from _judge_other_groups(subject, bad, channel, "the running variance of another channel is negative")

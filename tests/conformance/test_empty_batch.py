@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from normspec.adapters.target import Target
+from normspec.conformance.results.report import Report
 
 from .runs import VARIANT, function, run, verdicts
 
@@ -44,6 +45,11 @@ def spoilt(x: np.ndarray, arguments: Any) -> Any:
     return x.copy(), arguments[2] * np.float32(np.nan), arguments[3] * np.float32(np.nan)
 
 
+def padded(x: np.ndarray, arguments: Any) -> Any:
+    """A y of one sample, and the statistics as given."""
+    return np.zeros((1, *x.shape[1:]), x.dtype), arguments[2].copy(), arguments[3].copy()
+
+
 @pytest.mark.parametrize("answer", [refused, kept])
 def test_either_answer_conforms(answer: Callable[[np.ndarray, Any], Any]) -> None:
     """A function that raises, or returns an empty y and the statistics as given, violates nothing."""
@@ -54,6 +60,15 @@ def test_either_answer_conforms(answer: Callable[[np.ndarray, Any], Any]) -> Non
 
 def test_nan_in_the_statistics_is_advised_against() -> None:
     """Statistics that become NaN violate BN-E2, which is advice, and no requirement of every call."""
-    report = run(batch_norm(spoilt), requirements=RULES)
+    judged_as_advice(run(batch_norm(spoilt), requirements=RULES))
+
+
+def test_a_row_from_nowhere_is_advised_against() -> None:
+    """So does a y with a sample in it, though no other check could use such a result."""
+    judged_as_advice(run(batch_norm(padded), requirements=RULES))
+
+
+def judged_as_advice(report: Report) -> None:
+    """The target conforms, and BN-E2 is advice."""
     assert report.conforms
     assert verdicts(report) == {"CM-T1": "pass", "BN-E2": "advice", "BN-E3": "pass"}
