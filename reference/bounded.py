@@ -218,10 +218,10 @@ class Number:
         parents = ((self, lambda g: g @ other.transposed()), (other, lambda g: self.transposed() @ g))
         return Number(self.tape, value, magnitude, error, product_bound, parents)
 
-    def rearranged(self, move: Move, back: Callable[[Number], Number], fill: float = 0.0) -> Number:
-        """Elements moved to other places, with `fill` in empty ones; `back` is the transposed map."""
+    def rearranged(self, move: Move, back: Callable[[Number], Number]) -> Number:
+        """Elements moved to other places, with zeros in empty ones; `back` is the transposed map."""
         value = self.tape.field.move(self.value, move)
-        magnitude, error = move(self.magnitude, fill), move(self.error, 0.0)
+        magnitude, error = move(self.magnitude, 0.0), move(self.error, 0.0)
         return Number(self.tape, value, magnitude, error, move(self.product_bound, 1.0), ((self, back),))
 
     def transposed(self) -> Number:

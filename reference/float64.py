@@ -64,7 +64,7 @@ class Float64Values:
             new = rows.v[:, 0] * (rows.n / (rows.n - 1) if bessel and rows.n > 1 else 1.0)
         return _dd((1 - momentum) * old.astype(np.float64) + momentum * new)
 
-    def gradients(self, g: Array) -> tuple[DD, DD, DD]:
+    def vjp(self, g: Array) -> tuple[DD, DD, DD]:
         """dx, dgamma and dbeta."""
         rows, *_, layout = self._parts
         of_rows = layout.rows(g.astype(np.float64))

@@ -61,6 +61,9 @@ FORMATS: dict[str, Format] = {
 }
 
 
+#: The names of all formats, in that order.
+ALL_DTYPES = tuple(FORMATS)
+
 #: Formats by name and also by NumPy dtype, because looking up a dtype's name is slow.
 _BY_DTYPE: dict[Any, Format] = {**FORMATS, **{format.dtype: format for format in FORMATS.values()}}
 

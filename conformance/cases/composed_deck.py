@@ -7,24 +7,22 @@ from collections.abc import Iterator
 import attrs
 
 from ...spec.operators import OPERATORS
-from .description import NEGLIGIBLE_EPS, Description
+from .description import NEGLIGIBLE_EPS, Description, Kinds
 from .logits import FUSIONS, GATES
 from .recipes import RECIPES
 
-Groups = tuple[tuple[str, int], ...]
-
-_PLAIN: Groups = (("normal", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
-_MANY: Groups = (*_PLAIN, ("witness", 6), ("scaled", 3), ("one_hot", 1), ("normal", 5))
-_LAWFUL: Groups = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
-_INTEGERS: Groups = (("integers", 0), ("integers", 1), ("integers", 2))
-_GRID: Groups = tuple(("integers", place) for place in range(12))
-_NEAR: Groups = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))
-_TINY: Groups = (("scaled", 7), ("scaled", 5), ("normal", 0))
-_BELOW: Groups = (("below_eps", 0), ("below_eps", 1), ("below_eps", 2))
-_OFFSETS: Groups = (*(("offset", place) for place in range(8)), ("witness", 11))
+_PLAIN: Kinds = (("normal", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
+_MANY: Kinds = (*_PLAIN, ("witness", 6), ("scaled", 3), ("one_hot", 1), ("normal", 5))
+_LAWFUL: Kinds = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
+_INTEGERS: Kinds = (("integers", 0), ("integers", 1), ("integers", 2))
+_GRID: Kinds = tuple(("integers", place) for place in range(12))
+_NEAR: Kinds = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))
+_TINY: Kinds = (("scaled", 7), ("scaled", 5), ("normal", 0))
+_BELOW: Kinds = (("below_eps", 0), ("below_eps", 1), ("below_eps", 2))
+_OFFSETS: Kinds = (*(("offset", place) for place in range(8)), ("witness", 11))
 #: Rows of zeros with one row of numbers.
-_PADDED: Groups = (("constant", 0), ("normal", 0), ("constant", 0))
-_ODD: Groups = (("offset", 0), ("constant", 2), ("heavy_tailed", 0), ("near_overflow", 0), ("subnormal", 0))
+_PADDED: Kinds = (("constant", 0), ("normal", 0), ("constant", 0))
+_ODD: Kinds = (("offset", 0), ("constant", 2), ("heavy_tailed", 0), ("near_overflow", 0), ("subnormal", 0))
 
 #: The recipe for the laws of a call (purity, layouts, NaN): its parts hide nothing.
 _LAW = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "leaf", "highway": "leaf", "mhc": "leaf"}
@@ -71,7 +69,7 @@ WITHOUT = ("PR-F4", "PO-F4", "PO-L1")
 def composed_deck(operator: str) -> list[Description]:
     """Return the fixed cases of a composed operator, in the order they run."""
 
-    def d(n: int, groups: Groups, *requirements: str, **rest: object) -> Description:
+    def d(n: int, groups: Kinds, *requirements: str, **rest: object) -> Description:
         plain = Description(operator, n, groups, requirements=frozenset(requirements), recipe=_LAW[operator])
         return attrs.evolve(plain, **rest)  # type: ignore[arg-type]
 

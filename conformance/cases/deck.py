@@ -8,17 +8,17 @@ differ from one another, and coincide on purpose in some cases.
 
 from __future__ import annotations
 
+from functools import partial
+
 import attrs
 
 from ...spec.operators import OPERATORS, Groups
 from .composed_deck import composed_deck
-from .description import NEGLIGIBLE_EPS, Description
+from .description import NEGLIGIBLE_EPS, Description, Kinds
 from .large import large_deck
 from .parameters import HUGE
 from .sizes import repeated_deck, size_deck
 from .witnesses import WITNESSES
-
-Kinds = tuple[tuple[str, int], ...]
 
 #: Well-conditioned groups of many kinds, also for sums over groups.
 _EASY: Kinds = (
@@ -59,6 +59,8 @@ _LAWFUL: Kinds = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0)
 
 #: Variances so small that an eps that replaces 0 shows.
 _TINY: Kinds = (("scaled", 7), ("scaled", 5), ("normal", 0))
+#: Well-conditioned groups of one kind.
+_NORMAL: Kinds = tuple(("normal", i) for i in range(9))
 #: Groups in which only the formula shows.
 _PLAIN: Kinds = (("normal", 0), ("integers", 1), ("scaled", 0), ("normal", 2), ("scaled", 3), ("witness", 6))
 
@@ -93,9 +95,7 @@ def _describe(operator: str, n: int, groups: Kinds, *requirements: str, **rest: 
 def _both(operator: str) -> list[Description]:
     """The cases that all normalisations (in training) share: n values in each of the groups."""
 
-    def d(n: int, groups: Kinds, *requirements: str, **rest: object) -> Description:
-        return _describe(operator, n, groups, *requirements, **rest)
-
+    d = partial(_describe, operator)
     return [
         # Laws first: the smallest cases, on which most faults show at once.
         d(8, _LAWFUL, *LAWS, *REPEATED, *LAYOUTS, gamma="mixed", beta="mixed", eps=2.0**-10),
@@ -149,60 +149,54 @@ def _both(operator: str) -> list[Description]:
 
 
 def _trailing(operator: str) -> list[Description]:
-    def d(n: int, groups: Kinds, *requirements: str, **rest: object) -> Description:
-        return _describe(operator, n, groups, *requirements, **rest)
-
-    nine = tuple(("normal", i) for i in range(9))
+    d = partial(_describe, operator)
     return [
         d(1, (("normal", 0), ("scaled", 2), ("constant", 3))),
-        d(20, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, features=(4, 5), leading=(3,)),
-        d(3, nine, *AXES, eps=NEGLIGIBLE_EPS, features=(3,), leading=(3, 3)),
-        d(9, nine[:3], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, features=(3, 3), leading=(3,)),
-        d(8, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, features=(2, 2, 2), leading=(5,)),
-        d(24, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, features=(2, 3, 2, 2), leading=(3, 2)),
-        d(7, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, features=(7,), leading=(2, 1, 2)),
-        d(6, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, features=(6,), leading=(1, 2, 3, 1)),
-        d(5, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, features=(5,), leading=(4, 1)),  # one step of several sequences
-        d(6, nine[:1], *AXES, eps=NEGLIGIBLE_EPS, features=(6,), leading=()),
-        d(12, nine[:1], *AXES, eps=NEGLIGIBLE_EPS, features=(3, 4), leading=()),
-        d(10, nine[:6], *LAYOUTS, *AXES, eps=NEGLIGIBLE_EPS, features=(10,), leading=(3, 2)),
-        d(6, nine[:8], *LAYOUTS, *AXES, eps=NEGLIGIBLE_EPS, features=(2, 3), leading=(2, 4)),
-        d(12, nine[:4], *DERIVATIVES, "LN-G11", eps=0.5, features=(3, 4), leading=(2, 2)),
+        d(20, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, features=(4, 5), leading=(3,)),
+        d(3, _NORMAL, *AXES, eps=NEGLIGIBLE_EPS, features=(3,), leading=(3, 3)),
+        d(9, _NORMAL[:3], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, features=(3, 3), leading=(3,)),
+        d(8, _NORMAL[:5], *AXES, eps=NEGLIGIBLE_EPS, features=(2, 2, 2), leading=(5,)),
+        d(24, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, features=(2, 3, 2, 2), leading=(3, 2)),
+        d(7, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, features=(7,), leading=(2, 1, 2)),
+        d(6, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, features=(6,), leading=(1, 2, 3, 1)),
+        d(5, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, features=(5,), leading=(4, 1)),  # one step of several sequences
+        d(6, _NORMAL[:1], *AXES, eps=NEGLIGIBLE_EPS, features=(6,), leading=()),
+        d(12, _NORMAL[:1], *AXES, eps=NEGLIGIBLE_EPS, features=(3, 4), leading=()),
+        d(10, _NORMAL[:6], *LAYOUTS, *AXES, eps=NEGLIGIBLE_EPS, features=(10,), leading=(3, 2)),
+        d(6, _NORMAL[:8], *LAYOUTS, *AXES, eps=NEGLIGIBLE_EPS, features=(2, 3), leading=(2, 4)),
+        d(12, _NORMAL[:4], *DERIVATIVES, "LN-G11", eps=0.5, features=(3, 4), leading=(2, 2)),
     ]
 
 
 def _of_channels(operator: str) -> list[Description]:
-    def d(n: int, groups: Kinds, *requirements: str, **rest: object) -> Description:
-        return _describe(operator, n, groups, *requirements, **rest)
-
-    nine = tuple(("normal", i) for i in range(9))
+    d = partial(_describe, operator)
     return [
-        d(12, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4),
-        d(12, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3),
-        d(24, nine[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5),
-        d(12, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-1),
-        d(6, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, channel_axis=2),
-        d(6, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=2, channel_axis=0),
+        d(12, _NORMAL[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4),
+        d(12, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3),
+        d(24, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5),
+        d(12, _NORMAL[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-1),
+        d(6, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, channel_axis=2),
+        d(6, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=2, channel_axis=0),
         # Channels between other axes, before them, and counted from the end.
-        d(12, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, channel_axis=2),
-        d(6, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, channel_axis=0),
-        d(12, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-3),
-        d(12, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-2, training=False),
+        d(12, _NORMAL[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, channel_axis=2),
+        d(6, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, channel_axis=0),
+        d(12, _NORMAL[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-3),
+        d(12, _NORMAL[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-2, training=False),
         # One sample, whose positions are all the values there are.
-        d(6, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=1),
-        d(12, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=1, training=False),
+        d(6, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=1),
+        d(12, _NORMAL[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=1, training=False),
         # Coinciding sizes: as many channels as samples, or as positions along every axis.
-        d(9, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3),
-        d(9, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3, channel_axis=-1),
-        d(6, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, channel_axis=2),
-        d(5, nine[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=2),
-        d(27, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3),
-        d(27, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, channel_axis=-1),
-        d(16, nine[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2),
-        d(12, nine[:5], *LAYOUTS, rank=4),
-        d(8, nine[:3], *LAYOUTS, rank=5),
-        d(6, nine[:4], *LAYOUTS, rank=3),
-        d(1, nine[:3], "BN-E1", "BN-E5", rank=2, only=True),
+        d(9, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3),
+        d(9, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3, channel_axis=-1),
+        d(6, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, channel_axis=2),
+        d(5, _NORMAL[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=2),
+        d(27, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3),
+        d(27, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, channel_axis=-1),
+        d(16, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2),
+        d(12, _NORMAL[:5], *LAYOUTS, rank=4),
+        d(8, _NORMAL[:3], *LAYOUTS, rank=5),
+        d(6, _NORMAL[:4], *LAYOUTS, rank=3),
+        d(1, _NORMAL[:3], "BN-E1", "BN-E5", rank=2, only=True),
         d(8, _LAWFUL, *LAWS, *LAYOUTS, training=False, eps=2.0**-10),
         d(12, _EASY, *LAYOUTS, "LN-F5", training=False, rank=4, gamma="powers"),
         d(6, _NEAR, "LN-F3", "LN-F4", training=False, eps=0.5),
@@ -220,45 +214,42 @@ def _of_channels(operator: str) -> list[Description]:
         d(3, _LAWFUL, momentum=0.9),
         d(4, _LAWFUL, momentum=0.01),
         d(5, _LAWFUL, momentum=0.001),
-        d(12, nine[:3], *DERIVATIVES, "LN-G11", eps=0.5, rank=4),
+        d(12, _NORMAL[:3], *DERIVATIVES, "LN-G11", eps=0.5, rank=4),
     ]
 
 
 def _of_sample_channels(operator: str) -> list[Description]:
-    def d(n: int, groups: Kinds, *requirements: str, **rest: object) -> Description:
-        return _describe(operator, n, groups, *requirements, **rest)
-
-    nine = tuple(("normal", i) for i in range(9))
+    d = partial(_describe, operator)
     # instance_norm's page has a requirement for one value a group.
     of_one = {"requirements": frozenset(("IN-E1",)), "only": True} if OPERATORS[operator].channels_alone else {}
     return [
-        d(12, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3),
-        d(12, nine[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2),
-        d(24, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2),
-        d(12, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=2, channel_axis=-1),
-        d(6, nine[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, channel_axis=2),
-        d(12, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, channel_axis=2),
-        d(12, nine[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=2, channel_axis=-3),
+        d(12, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3),
+        d(12, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2),
+        d(24, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2),
+        d(12, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=2, channel_axis=-1),
+        d(6, _NORMAL[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, channel_axis=2),
+        d(12, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, channel_axis=2),
+        d(12, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=2, channel_axis=-3),
         # Coinciding sizes: as many channels as samples, as positions, and as groups.
-        d(9, nine, *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=3, width=1),
-        d(9, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=3, width=3),
-        d(9, nine, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=3, width=3, channel_axis=-1),
-        d(4, nine[:8], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1, channel_axis=-1),
-        d(4, nine[:8], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1, channel_axis=2),
-        d(9, nine, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=1),
-        d(9, nine, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=1, channel_axis=-1),
-        d(8, nine[:4], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=5, samples=2, width=1),
+        d(9, _NORMAL, *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=3, width=1),
+        d(9, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=3, width=3),
+        d(9, _NORMAL, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=3, width=3, channel_axis=-1),
+        d(4, _NORMAL[:8], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1, channel_axis=-1),
+        d(4, _NORMAL[:8], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1, channel_axis=2),
+        d(9, _NORMAL, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=1),
+        d(9, _NORMAL, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=1, channel_axis=-1),
+        d(8, _NORMAL[:4], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=5, samples=2, width=1),
         # One channel in each group, all channels in one group, and no positions.
-        d(6, nine[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1),
-        d(12, nine[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=6),
-        d(6, nine[:6], *AXES, *LAYOUTS, eps=NEGLIGIBLE_EPS, rank=2, samples=3),
-        d(12, nine[:6], *LAYOUTS, rank=4, samples=3),
-        d(8, nine[:4], *LAYOUTS, rank=5, samples=2),
-        d(6, nine[:8], *LAYOUTS, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=4, width=3),
+        d(6, _NORMAL[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1),
+        d(12, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=6),
+        d(6, _NORMAL[:6], *AXES, *LAYOUTS, eps=NEGLIGIBLE_EPS, rank=2, samples=3),
+        d(12, _NORMAL[:6], *LAYOUTS, rank=4, samples=3),
+        d(8, _NORMAL[:4], *LAYOUTS, rank=5, samples=2),
+        d(6, _NORMAL[:8], *LAYOUTS, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=4, width=3),
         # Far from zero, with the channels last in memory, for which kernels have a path of their own.
         d(16, _OFFSETS, "LN-F8", eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-1, samples=2, gamma="powers"),
-        d(1, nine[:6], samples=2, rank=3, **of_one),
-        d(12, nine[:4], *DERIVATIVES, "LN-G11", eps=0.5, rank=4, samples=2),
+        d(1, _NORMAL[:6], samples=2, rank=3, **of_one),
+        d(12, _NORMAL[:4], *DERIVATIVES, "LN-G11", eps=0.5, rank=4, samples=2),
     ]
 
 

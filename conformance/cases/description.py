@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from ...reference.formats import Format
 from .regimes import draw_group
 
+#: The regime and the index of each group (regimes.py).
+Kinds = tuple[tuple[str, int], ...]
+
 #: eps so far below the variance that neither its value nor its place can show: other mistakes then stand alone.
 NEGLIGIBLE_EPS = 2.0**-100
 
@@ -23,8 +26,7 @@ class Description:
     operator: str
     #: Length of each group.
     n: int
-    #: (regime, index) of each group.
-    groups: tuple[tuple[str, int], ...]
+    groups: Kinds
     eps: float = 1e-5
     #: How gamma and beta are drawn ("none", "ones", "mixed", ...; see parameters.py).
     gamma: str = "mixed"

@@ -9,6 +9,7 @@ else is installed, and a deeper profile has all cases of the one before, and mor
 
 from __future__ import annotations
 
+import math
 import zlib
 
 import attrs
@@ -131,10 +132,7 @@ def _shape(description: Description, stream: Stream) -> dict[str, object]:
         features = tuple(stream.number(1, 2 * size - 1) for size in description.features)
         if max(features) == 1:  # a single value would be another kind of case
             features = (*features[:-1], 2)
-        n = 1
-        for size in features:
-            n *= size
-        return {"features": features, "n": n}
+        return {"features": features, "n": math.prod(features)}
     n = description.n
     if n == 1 or description.leading is not None or "MH-L7" in description.requirements:
         return {}

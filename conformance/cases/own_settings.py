@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import attrs
@@ -63,15 +64,13 @@ def _trailing(description: Description, fixed: FixedSettings) -> Description:
         features = (description.n,)
     elif fixed.axes is not None and len(features) != fixed.axes:
         features = factor(description.n, fixed.axes)
-    n = 1
-    for size in features:
-        n *= size
+    n = math.prod(features)
     count = description.count_of_groups
     leading = description.leading if description.leading is not None else (count,)
     ranks = fixed.ranks or fixed.native
     if ranks and len(leading) + len(features) not in ranks:
         others = min((rank - len(features) for rank in ranks if rank >= len(features)), default=len(leading))
-        leading = _spread(count, others)
+        leading = factor(count, others) if others else ()
     plain = len(features) == 1 and description.features is None
     shaped = {"features": None if plain else features, "leading": None if leading == (count,) else leading}
     if (
@@ -79,11 +78,6 @@ def _trailing(description: Description, fixed: FixedSettings) -> Description:
     ):  # each group is as large as a case of the sweep
         return attrs.evolve(description, n=n, **{**shaped, "groups": description.groups[:1], "leading": None})
     return attrs.evolve(description, n=n, **shaped)
-
-
-def _spread(count: int, axes: int) -> tuple[int, ...]:
-    """Distribute this many groups over this many axes."""
-    return factor(count, axes) if axes else ()
 
 
 def _repeated(description: Description, count: int) -> Description:

@@ -15,11 +15,9 @@ import numpy as np
 
 from ...reference.formats import FORMATS
 from ...spec.operators import OPERATORS, Groups
-from .description import Description
+from .description import Description, Kinds
 from .parameters import HUGE
 from .shapes import elements, shape_of
-
-Kinds = tuple[tuple[str, int], ...]
 
 #: The usual range of eps, and the largest ordinary magnitude: values one would try by hand.
 _ORDINARY_EPS = (1e-6, 1.0)

@@ -38,12 +38,12 @@ def recorded(subject: Subject, case: Case) -> dict[str, list[np.ndarray]]:
     return found
 
 
-def handed_value(subject: Subject, case: Case, role: str, place: int = 0) -> Callable[[bool], Value]:
-    """The exact input of a part and the envelope around it, under the declared or the normative conventions."""
+def handed_value(subject: Subject, case: Case, role: str) -> Callable[[bool], Value]:
+    """The exact input of a part's first call and its envelope, under the declared or the normative conventions."""
 
     def value(normative: bool) -> Value:
         arithmetic = subject.arithmetic(case, normative=normative)
-        return subject.truth(case, normative=normative).handed(arithmetic)[role][place]
+        return subject.truth(case, normative=normative).handed(arithmetic)[role][0]
 
     return value
 

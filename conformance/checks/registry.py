@@ -7,6 +7,7 @@ from typing import Literal
 
 import attrs
 
+from ...reference.formats import ALL_DTYPES
 from ...spec.operators import OPERATORS, Groups, Operator
 from ..cases.case import Case
 from ..judging.findings import Finding
@@ -41,7 +42,7 @@ class Check:
     when: When
     raising: Raising = "error"
     #: The dtypes it is about. A run in none of them has no result for it.
-    dtypes: tuple[str, ...] = ("float16", "bfloat16", "float32", "float64")
+    dtypes: tuple[str, ...] = ALL_DTYPES
     #: Whether it takes gradients of y: it is unsupported for a target without them.
     gradient: bool = False
     #: The modes of batch_norm in which the requirement means something.

@@ -81,7 +81,6 @@ def _handed_as(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _lacking(subject: Subject, case: Case) -> Iterator[Finding]:
     raise Unsupported("the layer has its own sublayers, so only what happens around them is judged")
-    yield
 
 
 #: The requirements that can be judged at the seams: about y, the sublayer's input, and the gradients.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..cases.case import Case
@@ -12,9 +10,6 @@ from ..judging.subject import Subject
 from .answers import CLEARLY_WRONG
 
 _MEAN, _VARIANCE = "new_running_mean", "new_running_var"
-
-#: Whether something explains a wrong new running variance on a case; None if the case does not show it.
-Explains = Callable[[Subject, Case], "bool | None"]
 
 
 def has_the_weight_of_the_mean(subject: Subject, case: Case) -> bool | None:

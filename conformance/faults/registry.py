@@ -9,12 +9,12 @@ import attrs
 from ...adapters.numpy.operators import IMPLEMENTATIONS
 from ...adapters.numpy.operators.implementation import Implementation
 from ...adapters.numpy.operators.staged import Staged
+from ...reference.formats import ALL_DTYPES
 from ...spec.operators import OPERATORS
 from ..checks.catalogue import CHECKS
 from ..checks.registry import is_about
 from ..sound.registry import NORMALISATIONS, combined, first_sentence, prefix_of
 
-ALL_DTYPES = ("float16", "bfloat16", "float32", "float64")
 SIXTEEN_BIT = ("float16", "bfloat16")
 WIDE = ("float32", "float64")
 

@@ -94,6 +94,11 @@ class Truth(CaseUnderConventions):
         return normalisation(self.case.operator, self.case.inputs, self.settings)
 
     @property
+    def _values(self) -> Float64Values | Normalisation:
+        """The call, as accurately as its dtype asks for."""
+        return self._float64 if self._narrower else self._exact
+
+    @property
     def bessel(self) -> bool:
         return self.running_variance == "bessel"
 
@@ -149,7 +154,7 @@ class Truth(CaseUnderConventions):
         """The exact "dx", "dgamma" and "dbeta" for a cotangent, by default that of the case."""
         g = self.case.g if g is None else g
         with np.errstate(all="ignore"):
-            found = self._float64.gradients(g) if self._narrower else self._exact.vjp(g)
+            found = self._values.vjp(g)
         named = dict(zip(GRADIENTS, found, strict=True))
         return {GRADIENTS[name]: named[name] for name in self.case.record.differentiable}
 
@@ -157,7 +162,7 @@ class Truth(CaseUnderConventions):
     def jvp(self, tangents: Directions) -> DD:
         """The exact tangent of y for tangents of x, gamma and beta."""
         with np.errstate(all="ignore"):
-            return (self._float64 if self._narrower else self._exact).jvp(*directions_in_order(tangents))
+            return self._values.jvp(*directions_in_order(tangents))
 
     @cached_on_disk
     def jvp_bound(self, arithmetic: Arithmetic, tangents: Directions) -> np.ndarray:
@@ -169,7 +174,7 @@ class Truth(CaseUnderConventions):
         """The exact derivative, in the direction ``again``, of the tangent of y for tangents of x and gamma."""
         directions = *directions_in_order(tangents)[:2], *directions_in_order(again)[:2]
         with np.errstate(all="ignore"):
-            return (self._float64 if self._narrower else self._exact).jvp_jvp(*directions)
+            return self._values.jvp_jvp(*directions)
 
     @cached_on_disk
     def jvp_jvp_bound(self, arithmetic: Arithmetic, tangents: Directions, again: Directions) -> np.ndarray:
@@ -180,7 +185,7 @@ class Truth(CaseUnderConventions):
     def vjp_vjp(self, g: np.ndarray, second: Directions) -> dict[str, DD | None]:
         """The exact second-order "x", "gamma" and "g"."""
         with np.errstate(all="ignore"):
-            found = (self._float64 if self._narrower else self._exact).vjp_vjp(g, *directions_in_order(second))
+            found = self._values.vjp_vjp(g, *directions_in_order(second))
         return dict(zip(("x", "gamma", "g"), found, strict=True))
 
     @cached_on_disk

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import attrs
 
+from ...reference.formats import ALL_DTYPES
 from ...spec import requirements
 from ...spec.operators import OPERATORS
 from ..reporting.explained import place_of
@@ -17,8 +18,6 @@ from .smallest import smallest_case
 
 #: The verdicts by gravity, as the page counts and filters them.
 VERDICTS = ("fail", "error", "advice", "deviates", "not-exercised", "unsupported", "pass")
-
-_DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 #: The beginning of the ids of requirements on every operator.
 _COMMON_PREFIX = "CM-"
@@ -69,7 +68,7 @@ def contents(documents: Sequence[Document]) -> dict[str, Any]:
             "words": list(words.indices),
             "requirements": _requirements(ids, documents),
             "verdicts": VERDICTS,
-            "dtypes": _in_order({row[3] for row in rows}, _DTYPES),
+            "dtypes": _in_order({row[3] for row in rows}, ALL_DTYPES),
             "operators": _in_order({row[1] for row in rows}, OPERATORS),
             "rows": rows,
         },

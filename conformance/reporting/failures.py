@@ -23,13 +23,10 @@ DETAILED = 5
 Scripts = Mapping[str, str]
 NO_SCRIPTS: Scripts = {}
 
-#: The modes of ordinary calls, which are not mentioned.
-_PLAIN_MODES = ("", "eager")
-
 
 @attrs.frozen
 class Finding:
-    """One violated requirement of one target, with all dtypes, bindings and modes in which it shows."""
+    """One violated requirement of one target, with all dtypes and bindings in which it shows."""
 
     requirement: str
     results: tuple[Result, ...]
@@ -47,8 +44,7 @@ class Finding:
         """The bindings and dtypes in which it shows."""
         places: dict[str, list[str]] = {}
         for result in self.results:
-            mode = f" ({result.mode})" if result.mode not in _PLAIN_MODES else ""
-            places.setdefault(result.binding + mode, []).append(result.dtype)
+            places.setdefault(result.binding, []).append(result.dtype)
         dtypes: dict[tuple[str, ...], list[str]] = {}
         for place, found in places.items():
             dtypes.setdefault(tuple(dict.fromkeys(found)), []).append(place)

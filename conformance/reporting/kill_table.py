@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from ..faults.registry import ALL_DTYPES
+from ...reference.formats import ALL_DTYPES
 from ..selftest.matrix import DiagnosisInDtype, FaultRow, KillInDtype, Matrix, SoundRow
 
 #: The diagnosis of a mistake that is told apart from all others.

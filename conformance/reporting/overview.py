@@ -9,6 +9,7 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
+from ...reference.formats import ALL_DTYPES
 from ..judging.verdicts import Result, Verdict
 from ..results.outcome import Outcome
 from .layout import print_prose, rule, width_of
@@ -23,9 +24,6 @@ _CELL_WIDTH = 9
 #: With less room for titles, the columns are not printed side by side.
 _TITLE_WIDTH = 12
 
-#: dtypes in the order of their columns; others follow.
-_DTYPE_ORDER = ("float16", "bfloat16", "float32", "float64")
-
 
 @attrs.frozen(slots=False)
 class Section:
@@ -38,9 +36,9 @@ class Section:
 
     @cached_property
     def dtypes(self) -> tuple[str, ...]:
-        """The dtypes that were judged, in the order of the columns."""
+        """The dtypes that were judged, in the order of the columns; others follow."""
         seen = dict.fromkeys(r.dtype for r in self.results)
-        return tuple(sorted(seen, key=lambda d: (_DTYPE_ORDER.index(d) if d in _DTYPE_ORDER else 9, d)))
+        return tuple(sorted(seen, key=lambda d: (ALL_DTYPES.index(d) if d in ALL_DTYPES else 9, d)))
 
     @cached_property
     def bindings(self) -> tuple[str, ...]:

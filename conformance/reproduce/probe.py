@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import tempfile
@@ -119,7 +118,7 @@ def _seen(one: Mapping[str, Any]) -> VariableContent:
     return VariableContent(named.group() if named else "", values, str(one["kind"]))
 
 
-def in_a_process(python: str, environment: Mapping[str, str] | None = None) -> Runner:
+def in_a_process(python: str) -> Runner:
     """Runs programs with this interpreter, each in a process and a file of its own."""
 
     def run(text: str) -> str | None:
@@ -130,7 +129,7 @@ def in_a_process(python: str, environment: Mapping[str, str] | None = None) -> R
                 ended = subprocess.run(
                     [python, str(file)],
                     capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False,
-                    stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})},
+                    stdin=subprocess.DEVNULL,
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
                 return f"it took longer than {_SECONDS} seconds"

@@ -53,14 +53,14 @@ class _HeldRequest:
             other = self._taken(message) or JudgingProcess.started(self._placed(message, files))
             self._busy.append(other)
             self._wait()
-        ended = ""
+        ended = False
         try:
             return other.answer(question)
         except ProcessEnded as gone:
-            ended = str(gone)
-            return ended
+            ended = True
+            return str(gone)
         finally:
-            self._give_back(message, other, ended=bool(ended))
+            self._give_back(message, other, ended=ended)
 
     def _taken(self, message: str) -> JudgingProcess | None:
         """An idle process that opened this request."""

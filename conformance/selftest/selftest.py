@@ -10,6 +10,7 @@ from typing import Any
 
 from ...adapters.loading import load_operators
 from ...adapters.targets import check_operators
+from ...reference.formats import ALL_DTYPES
 from ...spec.operators import files_of
 from ..api import DEFAULT_SEED, checked_dtypes
 from ..cores import cores
@@ -18,7 +19,6 @@ from ..engine.engine import Run
 from ..engine.progress import Listener, Progress
 from ..faults import Fault
 from ..faults import registered as faults_there
-from ..faults.registry import ALL_DTYPES
 from ..judging.library import Library
 from ..judging.verdicts import Result, Verdict
 from ..requests.implementation_targets import implementation_target
@@ -254,7 +254,7 @@ def _diagnoses(report: Report, dtypes: Sequence[str]) -> Iterator[DiagnosisInDty
 def judge_sound(name: str, dtypes: tuple[str, ...] | None, profile: str, seed: int) -> SoundRow:
     """Run one sound variant, and return the MUSTs that it violates or could not be judged on."""
     variant = next(s for s in variants_there() if s.name == name)
-    names = dtypes or ("float16", "bfloat16", "float32", "float64")
+    names = dtypes or ALL_DTYPES
     report = _report(variant, names, profile, seed)
     wrong = (Verdict.FAIL, Verdict.ERROR)
     musts = [r for r in report.results if r.level == "MUST"]

@@ -15,9 +15,9 @@ from normspec.adapters.numpy.operators.staged import Staged
 from normspec.conformance import faults
 from normspec.conformance.faults import FAULTS, composed
 from normspec.conformance.faults.layouts import memory
-from normspec.conformance.faults.registry import ALL_DTYPES
 from normspec.conformance.sound import DECLARED, SOUND
 from normspec.conformance.sound.registry import NORMALISATIONS, prefix_of
+from normspec.reference.formats import ALL_DTYPES
 from normspec.spec.layout import Layout
 from normspec.spec.operators import OPERATORS
 

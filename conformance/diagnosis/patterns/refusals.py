@@ -54,6 +54,6 @@ def _words(failure: Exception | None, *, derivative: bool) -> str:
     return f"{subject} fails"
 
 
-def _shortened(words: str, most: int = 120) -> str:
+def _shortened(words: str) -> str:
     line = " ".join(words.split())
-    return line if len(line) <= most else f"{line[: most - 3]}..."
+    return line if len(line) <= 120 else f"{line[:117]}..."
