@@ -59,6 +59,12 @@ def _layer_norm_of(
     layer = keras.layers.LayerNormalization(list(axes), center=center, scale=scale, dtype=dtype, **_given(epsilon=eps))
     layer.build(sizes)
 
+    return _with_parameters(layer, training)
+
+
+def _with_parameters(layer: Any, training: bool) -> Callable[..., Any]:
+    """A function of x, gamma and beta that calls a layer."""
+
     def run(x, gamma, beta):
         with _lent([(layer.gamma, gamma), (layer.beta, beta)]):
             return layer(x, training=training)
@@ -159,11 +165,7 @@ def _group_norm_of(
     )
     layer.build(shape)
 
-    def run(x, gamma, beta):
-        with _lent([(layer.gamma, gamma), (layer.beta, beta)]):
-            return layer(x, training=training)
-
-    return compiled(run)
+    return _with_parameters(layer, training)
 
 
 def _binding(operator: str, name: str, call: Callable[..., Any], declared: DeclaredConventions) -> Binding:

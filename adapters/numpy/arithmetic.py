@@ -18,16 +18,3 @@ def widened(array: Array) -> Array:
 def summed(left: Array, right: Array) -> Array:
     """The sum, in new memory and in the dtype to compute in."""
     return widened(left) + widened(right)
-
-
-def shifted(x: Array, offset: int, axis: int) -> Array:
-    """result[t] = x[t + offset] along the axis, zero beyond the ends."""
-    size = x.shape[axis]
-    lost = min(abs(offset), size)
-    result = np.zeros(x.shape, x.dtype)
-    source, place = np.moveaxis(x, axis, 0), np.moveaxis(result, axis, 0)
-    if offset >= 0:
-        place[: size - lost] = source[lost:]
-    else:
-        place[lost:] = source[: size - lost]
-    return result

@@ -8,8 +8,9 @@ from operator import add
 
 import numpy as np
 
-from .arithmetic import Array, shifted
+from .arithmetic import Array
 from .parts import Formula, Leaves, NumpyPart
+from .plain_code import shift
 
 
 class Identity(NumpyPart):
@@ -118,14 +119,14 @@ class Convolution(Formula):
 
     def _folded(self, x: Array, k: Array, sign: int = 1) -> Array:
         offsets = self.material.part.offsets
-        return reduce(add, [k[j] * shifted(x, sign * offset, -2) for j, offset in enumerate(offsets)])
+        return reduce(add, [k[j] * shift(x, sign * offset, -2) for j, offset in enumerate(offsets)])
 
     def value(self, x: Array, leaves: Leaves) -> Array:
         return self._folded(x, leaves[0])
 
     def cotangents(self, x: Array, g: Array, leaves: Leaves) -> tuple[Array, Leaves]:
         over = tuple(range(x.ndim - 1))
-        dk = np.stack([(g * shifted(x, offset, -2)).sum(axis=over) for offset in self.material.part.offsets])
+        dk = np.stack([(g * shift(x, offset, -2)).sum(axis=over) for offset in self.material.part.offsets])
         return self._folded(g, leaves[0], -1), [dk]
 
     def tangent(self, x: Array, tx: Array, leaves: Leaves, moved: Leaves) -> Array:

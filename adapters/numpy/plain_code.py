@@ -62,7 +62,7 @@ def shift(x: Any, offset: int, axis: int) -> Any:
     """result[t] = x[t + offset] along the axis, zero beyond the ends."""
     size = x.shape[axis]
     lost = min(abs(offset), size)
-    result = np.zeros_like(x)
+    result = np.zeros(x.shape, x.dtype)
     source, place = np.moveaxis(x, axis, 0), np.moveaxis(result, axis, 0)
     if offset >= 0:
         place[: size - lost] = source[lost:]

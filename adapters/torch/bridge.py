@@ -18,6 +18,7 @@ from ..bridge import Bridge
 from ..dtypes import DTYPES
 from ..layouts import LAYOUTS, place
 from ..nesting import nested
+from . import plain_code
 from .part_functions import Replay, shift
 
 #: Where to read PyTorch's source.
@@ -224,8 +225,7 @@ class TorchBridge(Bridge):
                 x.copy_(now)
 
     def zeros(self, x: torch.Tensor) -> torch.Tensor:
-        # Part of x's graph, as any sublayer's result is: some code refuses a result that carries no gradient.
-        return torch.where(torch.zeros((), dtype=torch.bool, device=x.device), x, torch.zeros_like(x))
+        return plain_code.zeros(x)
 
     def tanh(self, x: torch.Tensor) -> torch.Tensor:
         return torch.tanh(x)

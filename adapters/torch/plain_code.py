@@ -90,7 +90,7 @@ def overwritten(value: Any, other: Any, fresh: bool) -> Any:
 
 
 def zeros(x: Any) -> Any:
-    """Zeros of x's shape and dtype, part of its graph."""
+    """Zeros of x's shape and dtype, part of its graph: some code refuses a result that carries no gradient."""
     return torch.where(torch.zeros((), dtype=torch.bool, device=x.device), x, torch.zeros_like(x))
 
 
