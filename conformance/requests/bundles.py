@@ -33,8 +33,8 @@ BUNDLES: Mapping[str, Bundle] = MappingProxyType(
             ("LN-L2", "LN-G7", "BN-L2", "BN-G8", "RM-L2", "RM-G7", "GN-L2", "GN-G7", "IN-L2", "IN-G7"),
         ),
         "strict": Bundle(
-            "A call that is nearly always a mistake raises an error: a shape, an axis, an eps or a momentum that cannot "
-            "be meant, and a part whose result would be broadcast or would widen y.",
+            "A call that is nearly always a mistake raises an error: a shape, an axis, an eps or a momentum that "
+            "cannot be meant, and a part whose result would be broadcast or would widen y.",
             ("CM-A1", "CM-A2", "BN-A1", "CM-C6", "CM-C11"),
         ),
     }
