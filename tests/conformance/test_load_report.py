@@ -177,7 +177,7 @@ def test_two_hundred_damaged_reports_are_one_clear_error_each(reports, tmp_path)
     [
         ("", "is not the JSON of a report"),
         ("[1, 2]", "is JSON, but not a report: give a file that `normspec check --json` wrote"),
-        ('{"name": "package", "version": 1}', "is JSON, and no report"),
+        ('{"name": "package", "version": 1}', "is JSON, but not a report"),
         ('{"schema": 3, "results": []}', "has schema 3, and this version of normspec reads 2: update normspec"),
         ('{"schema": 1, "results": []}', "has schema 1, but this version of normspec reads 2: write it again"),
         ('{"schema": true, "results": []}', "has schema True"),
@@ -222,7 +222,7 @@ def test_what_may_never_end_is_not_read(monkeypatch, tmp_path):
     pipe, large = tmp_path / "pipe", tmp_path / "large.json"
     os.mkfifo(pipe)
     for path in ("/dev/zero", pipe):
-        with pytest.raises(DamagedReport, match="no regular file"):
+        with pytest.raises(DamagedReport, match="not a regular file"):
             normspec.load_report(path)
     monkeypatch.setattr(forms, "LARGEST", 3)
     large.write_text("null")

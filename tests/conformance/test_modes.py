@@ -37,7 +37,7 @@ def test_what_has_no_meaning_in_a_mode_is_not_asked() -> None:
         assert {r.requirement for r in report.results}.isdisjoint(absent)
         assert {r.verdict for r in report.results} == {Verdict.PASS}
         assert {one.mode for one in report.taken} == {mode}
-        assert conclusion(report)[0] == f"CONFORMS in {mode} alone"
+        assert conclusion(report)[0] == f"CONFORMS only in {mode}"
     assert {"BN-I1", "BN-G4"} <= INFERENCE
     assert {"BN-F1", "BN-F2", "BN-S1", "BN-G1", "BN-L8", "BN-E1"} <= TRAINING
 

@@ -68,7 +68,7 @@ def test_a_script_fails_on_the_fault_and_passes_on_the_sound_function(name: str,
 #: Reasons why there is no script, by words that say what one would need.
 WITHOUT = (
     "take parts that have derivatives of their own",
-    "a call for some gradients alone",
+    "only some of the gradients",
     "takes more than an expression",
     "no single result of a plain call",
     "takes too many calls",

@@ -38,7 +38,7 @@ def test_the_command_prints_the_verdict_and_says_what_it_wrote(tmp_path, capsys)
     printed = " ".join(capsys.readouterr().out.split())
     numbers = json.loads((tmp_path / "depth-dynamics.json").read_text(encoding="utf-8"))
     assert f"verdict {numbers['verdict']} because {numbers['because']}" in printed
-    assert "Leave --quick out for the one on the claim." in printed
+    assert "Leave out --quick for the verdict on the claim." in printed
     assert "depth-dynamics.png" in printed
 
 

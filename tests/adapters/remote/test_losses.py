@@ -312,15 +312,15 @@ def test_a_target_that_can_be_opened_once(function, call, tmp_path):
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        ("{'protocol': 2}", "no answer"),
-        ("{**GOOD, 'dtypes': ['float128']}", "no answer"),
-        ("{**GOOD, 'dtypes': []}", "no answer"),
-        ("{**GOOD, 'bindings': [{'operator': 'layer_norm'}]}", "no answer"),
+        ("{'protocol': 2}", "not an answer"),
+        ("{**GOOD, 'dtypes': ['float128']}", "not an answer"),
+        ("{**GOOD, 'dtypes': []}", "not an answer"),
+        ("{**GOOD, 'bindings': [{'operator': 'layer_norm'}]}", "not an answer"),
         ("{**GOOD, 'bindings': [{'operator': 'dance', 'name': 'x'}]}", "no operator is called 'dance'"),
         ("{**GOOD, 'bindings': [{**BINDING, 'conventions': {'eps': 'none'}}]}", "unknown convention 'eps'"),
         ("{**GOOD, 'bindings': [{**BINDING, 'fixed': {'ranks': 3}}]}", "no fixed settings: ranks is 3"),
         ("{**GOOD, 'bindings': [{**BINDING, 'fixed': {'eps': 'small'}}]}", "no fixed settings: eps is 'small'"),
-        ("3", "no answer"),
+        ("3", "not an answer"),
     ],
 )
 def test_a_worker_that_describes_nonsense(tmp_path, reply, words):
@@ -358,7 +358,7 @@ while header := stdin.read(struct.calcsize("<4sIQ")):
 """)
     report = normspec.check(f"exec:{sys.executable} -S {script}", only=["LN-F1"], profile="quick", jobs=1)
     (result,) = report.results
-    assert result.verdict is Verdict.ERROR and "no answer to the request" in result.reason
+    assert result.verdict is Verdict.ERROR and "not an answer to the request" in result.reason
 
 
 @pytest.mark.parametrize(
