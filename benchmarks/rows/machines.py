@@ -53,8 +53,7 @@ def of_torch(profile: str, seeds: int, _: str) -> Measured:
     opening = time.perf_counter() - started
 
     from normspec.adapters.targets import resolve
-    from normspec.conformance.diagnosis.causes import diagnosed
-    from normspec.conformance.engine.declaration_search import with_passing_declarations
+    from normspec.conformance.diagnosis.unnamed import explained
 
     target = resolve("torch")
     operators = list(dict.fromkeys(binding.operator for binding in target.bindings))
@@ -67,7 +66,7 @@ def of_torch(profile: str, seeds: int, _: str) -> Measured:
             run.report([(operator, dtype)])
             units.append(time.perf_counter() - started)
     report, started = run.report([]), time.perf_counter()  # the search for all of them
-    with_passing_declarations(run, diagnosed(run, report))
+    explained(run, report)
     return model(units * seeds, opening, (time.perf_counter() - started) * seeds)
 
 

@@ -84,9 +84,10 @@ class Relation:
             return known[normative]
 
         for place, claim in enumerate(claims(False)):
-            yield subject.finding(
+            found = subject.finding(
                 claim.case, claim.name, lambda normative, p=place: claims(normative)[p].compared(), claim.note
             )
+            yield subject.related(found, claim.left.value.shape)
 
     def _received(self, subject: Subject, case: Case) -> dict[str, tuple[Case, np.ndarray]] | None:
         """Each call's case and y, in the first form without parameters that the target takes."""

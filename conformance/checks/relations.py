@@ -26,7 +26,7 @@ def close(
 
     ``want`` is float64 and was itself received; ``bound`` adds up the envelopes of all runs.
     """
-    return subject.judge(case, name, got, as_exact(want), bound, note)
+    return subject.related(subject.judge(case, name, got, as_exact(want), bound, note), got.shape)
 
 
 def same_y(subject: Subject, case: Case, moved: Case, note: str) -> Finding:
@@ -94,7 +94,7 @@ def equal(
     if found.violated:  # beyond the range rules nothing is promised, bits included
         found = _bits(case, name, got, want, note, np.isfinite(bound(False)))
     if not found.violated or all(subject.repeats_itself(made, name, value, AGAIN) for made, value in calls):
-        return found
+        return subject.related(found, got.shape)
     return close(subject, case, name, got, want.astype(np.float64), bound, f"{note}; repeated calls differ in bits")
 
 

@@ -60,7 +60,7 @@ def diagnosed(run: Run, report: Report) -> Report:
                         notes.append(f"the cause of the violations of {binding.name} was not found: {words(error)}")
     causes = _merged(causes)
     with_causes = attrs.evolve(
-        report, causes=tuple(causes), results=tuple(_with_cause(result, causes) for result in report.results)
+        report, causes=tuple(causes), results=tuple(with_cause(result, causes) for result in report.results)
     )
     results, lost = _with_consequences(run, with_causes)
     causes = [cause if cause.is_known else _led_by_standing(cause, results) for cause in causes]
@@ -129,7 +129,7 @@ def _cause_of_excuse(target: Target, binding: Binding, excuse: Excuse, excuses: 
         faults=(),
         sentence=excuse.sentence,
         explains=excuses,
-        convention=f"{excuse.convention}={excuse.value}",
+        convention=excuse.declaration,
         **{**_requirement_fields(first), "remedy": excuse.remedy, "errata": ()},
     )
 
@@ -227,7 +227,8 @@ def _merged_two(one: Cause, other: Cause) -> Cause:
     return attrs.evolve(clearer, sentence=sentence, **parts)
 
 
-def _with_cause(result: Result, causes: Sequence[Cause]) -> Result:
+def with_cause(result: Result, causes: Sequence[Cause]) -> Result:
+    """The result; a violation refers to its cause."""
     if not is_violation(result):
         return result
     own = [cause for cause in causes if cause.explains_result(result)]

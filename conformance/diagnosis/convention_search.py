@@ -24,6 +24,7 @@ from ..judging.library import fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
 from ..requests.profiles import profile_of
+from .convention_words import remedy_of, sentence_of
 from .question import Question
 from .question_maker import is_about_derivatives
 from .search import Explanation, Search
@@ -39,18 +40,6 @@ _LEAST = 2
 #: Cases of the deck on which a slow target has to hold under a class.
 _CASES_SLOW = 8
 
-#: By convention: what a function that needs it does, and what to change.
-_WORDS = {
-    "storage": (
-        "Takes its steps in 16 bits, whose rounding and range explain what is wrong; storage={value} allows it.",
-        "Compute in float32 and round each result once, or declare storage={value}",
-    ),
-    "mixed_dtypes": (
-        "Its results have the dtype of float32 parameters, which mixed_dtypes={value} allows.",
-        "Return results of 16-bit data in the dtype of the data, or declare mixed_dtypes={value}",
-    ),
-}
-
 
 @attrs.frozen
 class Excuse:
@@ -65,14 +54,19 @@ class Excuse:
     beside: Explanation | None = None
 
     @property
+    def declaration(self) -> str:
+        """The convention as it is declared: "storage=H2"."""
+        return f"{self.convention}={self.value}"
+
+    @property
     def sentence(self) -> str:
         """What a function that needs the convention does."""
-        return _WORDS[self.convention][0].format(value=self.value)
+        return sentence_of([self.declaration])
 
     @property
     def remedy(self) -> str:
         """What to change."""
-        return _WORDS[self.convention][1].format(value=self.value)
+        return remedy_of([self.declaration])
 
     def with_value(self, value: str) -> Excuse:
         """The same under another value."""

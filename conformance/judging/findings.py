@@ -43,6 +43,8 @@ class Finding:
     expected: float | None = None
     got: float | None = None
     envelope: float | None = None
+    #: The exact value there, where ``expected`` was computed from results of the target's other calls.
+    exact: float | None = None
     note: str = ""
     #: The declared conventions that it needs to pass; empty if it passes under the normative ones.
     deviates: tuple[str, ...] = ()
@@ -68,6 +70,7 @@ class Finding:
             expected=self.expected,
             got=self.got,
             envelope=self.envelope,
+            exact=self.exact,
             note=self.note,
             failure=self.failure,
             parts=dict(call.parts),

@@ -27,7 +27,7 @@ from .findings import Comparison, Finding, compare
 from .known import KnownViolations
 from .library import Library
 from .translated import TranslatedSession, Translation
-from .truth import arithmetic_of, gradient_name
+from .truth import arithmetic_of, gradient_name, is_about_gradients
 from .truths import truth_of
 
 if TYPE_CHECKING:  # a Python that was built without SQLite has none
@@ -498,6 +498,23 @@ class Subject:
     def judge(self, case: Case, name: str, got: np.ndarray, exact: DD, bounds: Bound, note: str = "") -> Finding:
         """Compare a result with exact values; ``bounds(normative)`` returns the envelope."""
         return self.finding(case, name, lambda normative: compare(got, exact, bounds(normative)), note)
+
+    def related(self, finding: Finding, shape: tuple[int, ...]) -> Finding:
+        """
+        The finding, whose expected value comes from results of other calls, with the exact value if it is a violation.
+
+        ``shape``: of what was compared, which may be only a part of a result; then nothing is added.
+        """
+        name, truth = finding.output, self.truth(finding.case)
+        if not finding.violated:
+            return finding
+        if name in finding.case.record.outputs:
+            exact = truth.outputs()[name]
+        else:
+            exact = truth.gradients().get(name) if is_about_gradients(name, finding.case.inputs) else None
+        if exact is None or exact.hi.shape != shape:
+            return finding
+        return attrs.evolve(finding, exact=float(exact.hi[finding.index]))
 
     def finding(self, case: Case, name: str, measure: Callable[[bool], Comparison], note: str) -> Finding:
         """

@@ -53,10 +53,12 @@ class Counterexample:
     output: str
     #: Index of the worst element in that output; () if the finding is not about one element.
     index: tuple[int, ...] = ()
-    #: At that element: the exact value, the value received, and the largest error a sound algorithm can make.
+    #: At that element: the value that must be there, the value received, and the largest error of a sound algorithm.
     expected: float | None = None
     got: float | None = None
     envelope: float | None = None
+    #: The exact value there, if what must be there was computed from results of the target's other calls.
+    exact: float | None = None
     #: How the violation was provoked, in words ("x strided", "the group alone", an exception).
     note: str = ""
     #: How it fails, if the numbers do not show it: "raises", "missing", "shape", "dtype", "accepts", ...

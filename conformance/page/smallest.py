@@ -27,7 +27,9 @@ def _lines(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield name, _part(part)
     place = f"[{', '.join(map(str, found['index']))}]" if found["index"] else ""
     yield "wrong is", f"{found['output']}{place}"
-    yield "expected", _number(found["expected"])
+    exact = found.get("exact")
+    yield "exact", _number(exact)
+    yield "expected" if exact is None else "implied", _number(found["expected"])
     yield "received", _number(found["got"])
     yield "largest error allowed", _number(found["envelope"])
     yield "note", found["note"] if found["note"] != found["why"] else ""

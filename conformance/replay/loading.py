@@ -195,6 +195,7 @@ def _counterexample(operator: str, found: Mapping[str, Any], place: str) -> Coun
         expected=perhaps(hexadecimal)(found.get("expected"), f"{place}.expected"),
         got=perhaps(hexadecimal)(found.get("got"), f"{place}.got"),
         envelope=perhaps(hexadecimal)(found.get("envelope"), f"{place}.envelope"),
+        exact=perhaps(hexadecimal)(found.get("exact"), f"{place}.exact"),
         note=text(found.get("note"), f"{place}.note"),
         failure=_FAILURES.get(text(found.get("why"), f"{place}.why"), ""),
         parts=by_name(part_of)(found.get("parts"), f"{place}.parts"),

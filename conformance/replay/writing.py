@@ -41,6 +41,7 @@ def written(found: Counterexample) -> dict[str, Any]:
         "expected": exact(found.expected),
         "got": exact(found.got),
         "envelope": exact(found.envelope),
+        "exact": exact(found.exact),
         "why": found.why,
         "note": found.note,
         "raised": _raised(found.raised),

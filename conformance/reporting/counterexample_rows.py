@@ -46,7 +46,9 @@ def wrong_rows(case: Counterexample) -> list[Row]:
     """What is wrong, with its numbers, or with the reason if the numbers do not tell."""
     place = case.output + (f"[{', '.join(map(str, case.index))}]" if case.index else "")
     rows = [("wrong", place)]
-    for label, value in (("expected", case.expected), ("got", case.got), ("envelope", case.envelope)):
+    must = "expected" if case.exact is None else "implied"
+    numbers = {"exact": case.exact, must: case.expected, "got": case.got, "envelope": case.envelope}
+    for label, value in numbers.items():
         if value is not None:
             rows.append((label, f"{decimal(value)}   {hex_float(value)}"))
     if case.multiple is not None:

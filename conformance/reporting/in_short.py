@@ -40,6 +40,7 @@ def _told(finding: Finding) -> str:
     how = finding.clearest.reason
     if case is not None and case.expected is not None and case.got is not None:
         place = case.output + (f"[{', '.join(map(str, case.index))}]" if case.index else "")
-        how = f"{place} is {decimal(case.got)}, and should be {decimal(case.expected)}"
+        should = "should be" if case.exact is None else "another call implies"
+        how = f"{place} is {decimal(case.got)}, and {should} {decimal(case.expected)}"
     how = how if len(how) <= _WORDS else f"{how[: _WORDS - 3]}..."
     return f"{finding.requirement} {title(finding.requirement)} ({finding.where()}): {how}"

@@ -10,8 +10,7 @@ import attrs
 
 from ...adapters.memory import return_free_memory
 from ...adapters.target import Target
-from ..diagnosis.causes import diagnosed
-from ..engine.declaration_search import with_passing_declarations
+from ..diagnosis.unnamed import explained
 from ..engine.engine import Run
 from ..engine.progress import Listener
 from ..requests.plan import Plan
@@ -118,7 +117,7 @@ class SingleProcess:
     def explained(self, report: Report) -> Report:
         """The report with the causes of its violations, and the declarations under which bindings would conform."""
         run = Run(self._plan(tuple(self._targets), report.seed), paces=self.paces)
-        return with_passing_declarations(run, diagnosed(run, report))
+        return explained(run, report)
 
     def run(self) -> Run:
         """A new run on all targets."""

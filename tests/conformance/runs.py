@@ -12,8 +12,7 @@ from normspec import Report, Result
 from normspec.adapters.binding import DERIVATIVES, Binding
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.target import Target
-from normspec.conformance.diagnosis.causes import diagnosed
-from normspec.conformance.engine.declaration_search import with_passing_declarations
+from normspec.conformance.diagnosis.unnamed import explained
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.engine.progress import Listener
 from normspec.conformance.faults import FAULTS, Fault
@@ -65,7 +64,7 @@ def run(
         store=truths_store(""),
     )
     made = Run(plan, listener)
-    return with_passing_declarations(made, diagnosed(made, made.report()))
+    return explained(made, made.report())
 
 
 def others_at_night(values: Iterable[Any], now: Collection[Any]) -> list[Any]:
