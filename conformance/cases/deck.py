@@ -16,7 +16,7 @@ from ...spec.operators import OPERATORS, Groups
 from .composed_deck import composed_deck
 from .description import NEGLIGIBLE_EPS, Description, Kinds
 from .large import large_deck
-from .parameters import HUGE
+from .parameters import BALANCED, HUGE
 from .sizes import repeated_deck, size_deck
 from .witnesses import WITNESSES
 
@@ -104,6 +104,7 @@ def _both(operator: str) -> list[Description]:
         d(9, (("one_hot", 0), ("normal", 0), ("one_hot", 4)), *LAWS, gamma="powers", eps=2.0**-20),
         d(4, (("normal", 0), ("normal", 1), ("integers", 2)), *DERIVATIVES, eps=0.5),
         d(5, (("normal", 0), ("near_eps", 1)), *DERIVATIVES, gamma="powers", eps=2.0**-7),
+        d(6, _FEW[:4], "LN-G8", cotangent=BALANCED),
         # One aspect at a time.
         d(2, _FEW, "LN-F2", eps=NEGLIGIBLE_EPS, beta="none", gamma="powers"),
         d(3, _FEW, "LN-F2", eps=NEGLIGIBLE_EPS),
@@ -156,6 +157,9 @@ def _trailing(operator: str) -> list[Description]:
         d(3, _NORMAL, *AXES, eps=NEGLIGIBLE_EPS, features=(3,), leading=(3, 3)),
         d(9, _NORMAL[:3], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, features=(3, 3), leading=(3,)),
         d(8, _NORMAL[:5], *AXES, eps=NEGLIGIBLE_EPS, features=(2, 2, 2), leading=(5,)),
+        d(24, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, features=(4, 3, 2), leading=(2,)),
+        # Both axes longer than a block of a tiled kernel.
+        d(323, _NORMAL[:3], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, features=(17, 19), leading=(3,)),
         d(24, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, features=(2, 3, 2, 2), leading=(3, 2)),
         d(7, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, features=(7,), leading=(2, 1, 2)),
         d(6, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, features=(6,), leading=(1, 2, 3, 1)),
@@ -192,6 +196,7 @@ def _of_channels(operator: str) -> list[Description]:
         d(5, _NORMAL[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=2),
         d(27, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3),
         d(27, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, channel_axis=-1),
+        d(18, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=2, channel_axis=-2),
         d(16, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2),
         d(12, _NORMAL[:5], *LAYOUTS, rank=4),
         d(8, _NORMAL[:3], *LAYOUTS, rank=5),
@@ -238,6 +243,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(4, _NORMAL[:8], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1, channel_axis=2),
         d(9, _NORMAL, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=1),
         d(9, _NORMAL, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=1, channel_axis=-1),
+        d(9, _NORMAL[:6], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=2, width=1, channel_axis=-2),
         d(8, _NORMAL[:4], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=5, samples=2, width=1),
         # One channel in each group, all channels in one group, and no positions.
         d(6, _NORMAL[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1),

@@ -22,6 +22,8 @@ COTANGENT = ("mixed", "one_hot", "integers", "small", "ones", "large")
 
 #: The cotangent of size cases (sizes.py), whose parameter gradients are sums over all groups or values.
 EDGES = "edges"
+#: The cotangent of a few cases of the deck: its values add up to exactly 0, and are not 0.
+BALANCED = "balanced"
 
 #: Values that single out faults: zero, a negative one, powers of two.
 _SPECIAL = (0.0, -1.0, 2.0, -0.5, 1.0)
@@ -77,7 +79,7 @@ def tiny_exponent(format: Format) -> int:
 
 def cotangent_values(kind: str, shape: tuple[int, ...], format: Format, seed: int) -> NDArray[Any]:
     """Return a cotangent of this kind, with values of both signs and a mean away from zero."""
-    random = Stream(seed, 2000, math.prod(shape), (*COTANGENT, EDGES).index(kind))
+    random = Stream(seed, 2000, math.prod(shape), (*COTANGENT, EDGES, BALANCED).index(kind))
     if kind == EDGES:
         values = random.choice([-1.0, 1.0], shape) * (1 + random.random(shape)) * edges(shape)
     elif kind == "one_hot":
@@ -89,6 +91,11 @@ def cotangent_values(kind: str, shape: tuple[int, ...], format: Format, seed: in
         values = random.integers(-4, 6, shape).astype(np.float64)
     elif kind == "ones":
         values = np.ones(shape)
+    elif kind == BALANCED:
+        values = random.integers(1, 6, shape).astype(np.float64)
+        flat = values.reshape(-1)
+        flat[1::2] = -flat[: flat.size // 2 * 2 : 2]
+        flat[flat.size // 2 * 2 :] = 0
     else:
         # Large ones leave room for a product of two sums, which second derivatives have. In float16 this uses the whole
         # range of exponents.

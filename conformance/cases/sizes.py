@@ -45,6 +45,9 @@ PROFILES: Mapping[str, tuple[int, ...]] = {
 #: Up to here every profile has the threshold itself too, because kernels load in vectors and are specialised for sizes
 #: that divide a block's or equal it. Beyond, one more case costs as much as all before it.
 _FULL = 8192
+#: Numbers of features and channels of widespread models, none of them a power of two: kernels are specialised for some.
+#: Several are multiples of 32 or 64, and not of the block that a kernel may take them for. `quick` has the first three.
+_WIDTHS = (96, 192, 320, 384, 640, 1280, 1536, 2560, 3072, 5120)
 #: The sizes for a framework that compiles every new shape (in_few_shapes in few_shapes.py, large in
 #: engine/selection.py): the ends of the usual range.
 SLOW: Mapping[str, tuple[int, ...]] = {"quick": (4096,), "standard": (1024, 8192), "thorough": ()}
@@ -163,6 +166,8 @@ def sized(operator: str, extent: Extent, size: int, *, far: bool = False) -> Des
 
 
 def _sizes(profile: str, extent: Extent) -> Iterator[int]:
+    if extent.name.startswith(("features", "channels")):
+        yield from _WIDTHS[:3] if profile == "quick" else _WIDTHS
     for threshold in PROFILES[profile]:
         if profile == "thorough" or threshold <= _FULL:
             yield threshold

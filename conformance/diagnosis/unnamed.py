@@ -18,6 +18,10 @@ from .convention_words import remedy_of, sentence_of
 Declarations = Mapping[tuple[str, str, str], tuple[str, ...]]
 
 
+#: Conventions that only widen an envelope. That a violation is gone under a wider one does not say how it came about.
+_WIDENING = frozenset(("variance_algorithm", "affine", "storage", "subnormals"))
+
+
 def explained(run: Run, report: Report) -> Report:
     """The report with the causes of its violations, and the declarations under which bindings would conform."""
     return _named_by_declaration(with_passing_declarations(run, diagnosed(run, report)))
@@ -41,6 +45,8 @@ def _named(cause: Cause, declarations: Declarations) -> Cause:
     """The cause, with the one declaration that would excuse it in every binding."""
     found = {declarations.get((cause.target, cause.op, binding), ()) for binding in cause.bindings}
     if cause.is_known or len(found) != 1 or not (declared := found.pop()):
+        return cause
+    if not _WIDENING.isdisjoint(one.partition("=")[0] for one in declared):
         return cause
     return attrs.evolve(
         cause, convention=", ".join(declared), sentence=sentence_of(declared), remedy=remedy_of(declared), errata=()
