@@ -80,5 +80,5 @@ def test_the_table_has_a_row_for_every_operator() -> None:
 
 def test_a_withdrawn_id_leads_to_what_took_its_place() -> None:
     """For CM-N2, which three requirements replace, explain names these."""
-    with pytest.raises(NothingToExplain, match="CM-N2 was withdrawn; CM-N3, CM-N4, CM-N5 say now"):
+    with pytest.raises(NothingToExplain, match="CM-N2 was withdrawn; CM-N3, CM-N4, CM-N5 replace it"):
         meant("cm-n2")
