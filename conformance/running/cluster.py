@@ -143,11 +143,9 @@ class Cluster:
         try:
             found = self._pool.client.get_versions(packages=["normspec"])["workers"][address]["packages"]
             python = ".".join(found["python"].split(".")[:3])
-            if not found["normspec"]:
-                return f"has no normspec, under Python {python}"
-            return f"has another normspec: {found['normspec']}, under Python {python}"
+            return f"cannot import this normspec: it has version {found['normspec'] or 'none'}, under Python {python}"
         except Exception:  # the worker is gone, or an older Dask has another form
-            return "has another normspec, or none"
+            return "cannot import this normspec"
 
     def _name(self, address: str) -> str:
         """The name of a worker, from the scheduler: used if the worker's normspec did not return it."""
