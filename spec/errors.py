@@ -166,10 +166,12 @@ _NO_MEMORY = ("allocate memory", "out of memory", "OutOfMemory", "RESOURCE_EXHAU
 class TargetLost(Exception):
     """The target ended its process, was stopped at a limit, or ran out of memory: the call has no known outcome."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, called: bool = True) -> None:
         super().__init__(reason)
         #: What happened to it, in one line that follows "the target".
         self.reason = reason
+        #: Whether the call was made. It is not after several losses.
+        self.called = called
 
     def __str__(self) -> str:
         return f"the target {self.reason}"

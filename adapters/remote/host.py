@@ -138,7 +138,9 @@ class Host:
             self._several, opened = found.get("several", False), True
             return found
         except TimeoutError:
-            raise NotImportable(f"{name} took longer than {seconds_in_words(OPENING_SECONDS)} to import") from None
+            raise NotImportable(
+                f"{name} took longer than {seconds_in_words(OPENING_SECONDS)} to import, and was stopped"
+            ) from None
         except TargetLost as lost:
             raise NotImportable(f"{name} {lost.reason} while it was imported") from None
         except (TargetRaised, BadOutput, Unsupported) as error:

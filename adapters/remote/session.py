@@ -210,7 +210,7 @@ class RemoteRequest:
             if known is not None:
                 raise TargetLost(known)
             if host.losses[self.subject] >= MOST_LOSSES:
-                raise TargetLost(f"was lost {MOST_LOSSES} times before, and is called no more")
+                raise TargetLost(f"was lost {MOST_LOSSES} times before, and is called no more", called=False)
         try:
             return host.request({**self.request, **numbers}, names)
         except TargetLost as lost:

@@ -20,6 +20,8 @@ from ..reporting.symbols import symbols_for
 
 #: Seconds between two lines without a terminal: often enough to see that a run is alive, in a short log.
 LINE_INTERVAL = 15.0
+#: Shown until the first result.
+_FIRST = "opening the targets"
 
 
 @contextmanager
@@ -54,7 +56,7 @@ def _bar(stream: TextIO) -> Iterator[Listener]:
         TextColumn("{task.description}", style="dim", markup=False),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("starting", total=1, violations="", left="")
+        task = bar.add_task(_FIRST, total=1, violations="", left="")
 
         def listen(event: Event) -> None:
             left, violations = _time_left(event), _violations(event)
@@ -65,7 +67,7 @@ def _bar(stream: TextIO) -> Iterator[Listener]:
 
 @contextmanager
 def _lines(stream: TextIO, every: float) -> Iterator[Listener]:
-    last, over = Event(0, 1, "starting"), threading.Event()
+    last, over = Event(0, 1, _FIRST), threading.Event()
 
     def listen(event: Event) -> None:
         nonlocal last

@@ -111,7 +111,7 @@ def measure(
         for target in opened:
             if dtype not in target.dtypes:
                 raise UnknownDtype(f"{target.name} has no {dtype}; choose from {', '.join(target.dtypes)}")
-        asked = operators or (_own(opened) if every_operator else DEFAULT)
+        asked = operators or _asked(opened, every_operator)
         measured = Measuring(_told_apart(opened), asked, dtype, device, every, listener)
         return measured.comparison()
     finally:
@@ -154,6 +154,12 @@ def _opened(given: Sequence[Any], request: Request) -> list[Target]:
                 target.close()
         raise
     return [found[place] for place in range(len(given))]
+
+
+def _asked(targets: Sequence[Target], every_operator: bool) -> tuple[str, ...]:
+    """The operators to measure if none is named: the default ones, if every target has one of these."""
+    everyone = all(any(binding.operator in DEFAULT for binding in target.bindings) for target in targets)
+    return DEFAULT if everyone and not every_operator else _own(targets)
 
 
 def _own(targets: Sequence[Target]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ def explained(run: Run, report: Report) -> Report:
 
 def _named_by_declaration(report: Report) -> Report:
     """The report, in which a declaration stands in place of the description of what it would excuse."""
-    declarations = {(one["target"], one["op"], one["binding"]): one["passes_under"] for one in report.subjects}
+    declarations = {(one["target"], one["op"], one["binding"]): one.get("passes_under", ()) for one in report.subjects}
     causes = tuple(_named(cause, declarations) for cause in report.causes)
     changed = [after for before, after in zip(report.causes, causes, strict=True) if after is not before]
     if not changed:

@@ -174,7 +174,8 @@ def findings(
             tally.refused |= check.raising == "unsupported" and not spared and not found
     except TargetLost as lost:
         if tally is not None:
-            tally.error, tally.lost = tally.error if tally.lost else str(lost), True
+            on = f", on x of shape {(subject.last_case or case).x.shape}" if lost.called else ""
+            tally.error, tally.lost = tally.error if tally.lost else f"{lost}{on}", True
     except (TargetRaised, BadOutput) as failure:
         raised, output = isinstance(failure, TargetRaised), "gradient" if of_gradients(failure) else "y"
         note = f"raised {failure}" if raised else str(failure)

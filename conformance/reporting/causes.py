@@ -14,7 +14,7 @@ from .layout import print_prose
 from .wording import title
 
 #: The words before a description without a name.
-_NAMELESS = "No known mistake matches. "
+_NAMELESS = "No single known mistake matches. "
 
 #: Shown where no script was asked for. pytest prints it too, and has no such option.
 _NOT_ASKED = "normspec check --reproduce DIR writes one that needs no normspec"

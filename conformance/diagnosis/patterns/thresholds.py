@@ -97,6 +97,7 @@ def thresholds(observer: Observer, operator: str, violated: Sequence[Description
     if observer.most is None:
         tried = (_Sizes(observer, operator, extent).threshold(violated) for extent in extents(operator))
         found = [one for one in tried if one is not None]
+        found = [_of_all_values(observer, operator, one) for one in found]
         values = (_of_values(observer, operator, one) for one in found)
         yield from (*(one for one in values if one is not None), *found)
 
@@ -116,6 +117,48 @@ def _of_values(observer: Observer, operator: str, found: Threshold) -> Threshold
         values.append(shown.n)
         wrong.append(case is not None and _is_wrong([*observer.observed([case])]))
     return attrs.evolve(found, rule=_from_on(*values), instead=counted) if wrong == [False, True] else None
+
+
+def _of_all_values(observer: Observer, operator: str, found: Threshold) -> Threshold:
+    """The limit on the number of values in x, if that is what a limit on groups or on their values comes from."""
+    others = _OTHER_EXTENT.get(found.extent.name)
+    if others is None or not found.rule.goes_on or OPERATORS[operator].groups is not Groups.TRAILING:
+        return found
+    low, high = (sized(operator, found.extent, size) for size in (found.right_up_to, found.right_up_to + 1))
+    less, more = others
+    wrong = [
+        None if case is None else _is_wrong([*observer.observed([case])])
+        for case in (observer.case(less(high)), observer.case(more(low)))
+    ]
+    if wrong == [False, True]:
+        sizes = (one.n * one.count_of_groups for one in (low, high))
+        return attrs.evolve(found, rule=_from_on(*sizes), instead="values in x")
+    return found
+
+
+def _with_one_group(description: Description) -> Description:
+    return attrs.evolve(description, groups=description.groups[-1:], repeat=None)
+
+
+def _with_more_groups(description: Description) -> Description:
+    return attrs.evolve(description, repeat=_MORE * description.count_of_groups)
+
+
+def _with_fewer_values(description: Description) -> Description:
+    return attrs.evolve(description, n=2)
+
+
+def _with_more_values(description: Description) -> Description:
+    return attrs.evolve(description, n=_MORE * description.n)
+
+
+#: How many times as much of the other extent shows whether a limit is one on the number of values in x.
+_MORE = 4
+#: By extent: less, and more, of the other one.
+_OTHER_EXTENT: Mapping[str, tuple[Callable[[Description], Description], Callable[[Description], Description]]] = {
+    "features": (_with_one_group, _with_more_groups),
+    "groups": (_with_fewer_values, _with_more_values),
+}
 
 
 @attrs.define
@@ -158,6 +201,8 @@ class _Sizes:
             low, high = (low, middle) if self.wrong(middle) else (middle, high)
         if not (self._stays(high, wrong=True) and self._stays(low, wrong=False)):
             return None
+        if any(self._refutes(one, low, high) for one in violated):
+            return None
         rule = self._rule(low, high)
         # Only sizes not far above: farther up nearly everything is wrong, which hides the values that are right.
         sizes = [size for size, wrong in sorted(self.known.items()) if wrong and high <= size <= _NEAR * high + 1]
@@ -174,6 +219,18 @@ class _Sizes:
             if _is_wrong([*self.observer.observed([case])]) != wrong:
                 return False
         return True
+
+    def _refutes(self, violated: Description, low: int, high: int) -> bool:
+        """Whether a violated case has a size that should be right, and a wrong result that the first wrong size has."""
+        count = {"features": violated.n, "groups": violated.count_of_groups}.get(self.extent.name)
+        if count is None or count > low:
+            return False
+        wrong = [
+            {one.name for one in self.observer.observed([case]) if one.wrong.any()}
+            for case in (self.observer.case(violated), self.case(high))
+            if case is not None
+        ]
+        return len(wrong) == 2 and not wrong[0].isdisjoint(wrong[1])
 
     def _of(self, violated: Sequence[Description]) -> Iterator[int]:
         """The sizes that violated cases may have in this extent."""
