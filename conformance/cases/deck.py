@@ -157,7 +157,7 @@ def _trailing(operator: str) -> list[Description]:
         d(3, _NORMAL, *AXES, eps=NEGLIGIBLE_EPS, features=(3,), leading=(3, 3)),
         d(9, _NORMAL[:3], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, features=(3, 3), leading=(3,)),
         d(8, _NORMAL[:5], *AXES, eps=NEGLIGIBLE_EPS, features=(2, 2, 2), leading=(5,)),
-        d(24, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, features=(4, 3, 2), leading=(2,)),
+        d(24, _NORMAL[:1], *AXES, eps=NEGLIGIBLE_EPS, features=(4, 3, 2), leading=()),
         # Both axes longer than a block of a tiled kernel.
         d(323, _NORMAL[:3], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, features=(17, 19), leading=(3,)),
         d(24, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, features=(2, 3, 2, 2), leading=(3, 2)),

@@ -449,7 +449,12 @@ class Search:
         """The candidates for which the target shows everything that a run of theirs shows."""
         if len(candidates) > _FINALISTS:
             return []
-        return [one for one in candidates if all(self._same(one, asked) for asked in self._last_questions(one))]
+        kept = [one for one in candidates if not self._keeps_something_else(one)]
+        return [one for one in kept if all(self._same(one, asked) for asked in self._last_questions(one))]
+
+    def _keeps_something_else(self, candidate: Candidate) -> bool:
+        """Whether what a candidate keeps of earlier calls is not what the target keeps, as new shapes show."""
+        return candidate.varies and bool(self._first_calls.answers) and not self._first_calls.keeps_like(candidate)
 
     def _last_questions(self, candidate: Candidate) -> Iterator[Question]:
         """Questions that take the most time, asked of the few candidates that are left."""
