@@ -111,6 +111,13 @@ def test_a_target_without_the_operator_is_named():
     assert table.left_out == ("other",)
 
 
+def test_operators_of_the_targets_are_compared():
+    """If a target has neither layer_norm nor batch_norm, its own operators are measured without being asked for."""
+    table = compare([target("rms_norm"), target("layer_norm", name="other")])
+    assert {"rms_norm", "layer_norm"} <= {section.op for section in table.sections}
+    assert not table.left_out
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 import pytest
 
+import normspec
 from normspec import Report, Result
 from normspec.adapters.numpy.operators.layer_norm import LayerNorm
 from normspec.adapters.target import Target
@@ -16,6 +17,7 @@ from normspec.conformance.cases.plain import oddness, plainer, plainest
 from normspec.conformance.engine.folding import folded
 from normspec.conformance.engine.shrink import Shrinker
 from normspec.conformance.judging.verdicts import Counterexample, Verdict
+from normspec.conformance.reporting.counterexample_rows import wrong_rows
 
 from .runs import FAULT, function, others_at_night, result, run, specimen
 
@@ -256,3 +258,21 @@ def test_of_cases_as_plain_as_each_other_the_one_that_breaks_less_is_tried_first
     larger = attrs.evolve(plain, n=3)
     pool = {plain: {"LN-F1", "LN-F3"}, other: {"LN-G1"}, larger: set()}
     assert Shrinker(pool).adapted_cases(plain) == [other, plain, larger]
+
+
+def test_a_law_shows_the_exact_value_too() -> None:
+    """Where the expected value comes from another call, which may be wrong itself, the exact value stands with it."""
+    found = shown("ln-unbiased-variance", "LN-F2")
+    assert found.exact is not None and found.expected is not None
+    x, eps = np.asarray(found.inputs["x"]), found.settings["eps"]
+    exact = np.asarray(normspec.reference.layer_norm(x, None, None, eps=eps, axes=found.settings["axes"]))
+    assert found.exact == pytest.approx(float(exact[found.index]), rel=1e-12)
+    assert abs(found.expected - found.exact) > 1e-3
+    assert [label for label, _ in wrong_rows(found)] == ["wrong", "exact", "implied", "got", "envelope", "error"]
+
+
+def test_the_formula_shows_one_right_value() -> None:
+    """The value that the formula gives is the expected one."""
+    found = shown("ln-unbiased-variance", "LN-F1")
+    assert found.exact is None
+    assert "expected" in dict(wrong_rows(found))

@@ -44,3 +44,37 @@ def test_what_is_counted(too_large, words):
     target = resolve(group_norm_wrong_where(too_large), op="group_norm", framework="numpy")
     found = run(target, dtypes=("float32",), explain=True, forward_only=True).causes
     assert len(found) == 1 and words in found[0].sentence
+
+
+def layer_norm_wrong_where(too_large):
+    """A layer_norm whose y is 1 % too large where ``too_large(groups, values in a group)``."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        wide = x.astype(np.result_type(x.dtype, np.float32))
+        d = wide - wide.mean(axes, keepdims=True)
+        y = d / np.sqrt(np.square(d).mean(axes, keepdims=True) + wide.dtype.type(eps))
+        n = int(np.prod([x.shape[axis] for axis in axes]))
+        y = y * y.dtype.type(1.01 if too_large(x.size // max(n, 1), n) else 1)
+        y = y if gamma is None else y * gamma
+        return (y if beta is None else y + beta).astype(x.dtype)
+
+    return layer_norm
+
+
+def described(too_large):
+    """The sentence about such a layer_norm."""
+    target = resolve(layer_norm_wrong_where(too_large), op="layer_norm", framework="numpy")
+    (cause,) = run(target, dtypes=("float32",), explain=True, forward_only=True).causes
+    return cause.sentence
+
+
+def test_a_limit_on_all_values_is_not_one_of_a_group():
+    """Neither a number of groups nor of values in a group is named where their product counts."""
+    assert "right up to 3000 values in x, wrong from" in described(lambda groups, n: groups * n > 3000)
+    assert "right up to 700 values in a group, wrong from 701 on" in described(lambda groups, n: n > 700)
+    assert "right up to 700 groups, wrong from 701 on" in described(lambda groups, n: groups > 700)
+
+
+def test_a_small_case_refutes_a_limit():
+    """Where one group alone is wrong too, no number of groups is named."""
+    assert "groups" not in described(lambda groups, n: groups > 200 or n == 4)

@@ -1,0 +1,51 @@
+"""A declaration that a run verified is the cause of what no mistake of the library explains."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from normspec.adapters.targets import resolve
+
+from .runs import run
+
+
+def in_single_precision(x, gamma, beta, *, eps, axes):
+    """A layer_norm in float32, by another root than the library's functions take."""
+    wide = x.astype(np.float32)
+    d = wide - wide.mean(axes, keepdims=True)
+    y = d * np.float32(1) / np.sqrt(np.square(d).mean(axes, keepdims=True) + np.float32(eps))
+    y = y if gamma is None else y * gamma.astype(np.float32)
+    return (y if beta is None else y + beta.astype(np.float32)).astype(x.dtype)
+
+
+def partly_summed(x, gamma, beta, *, eps, axes):
+    """A sound layer_norm, except that the variance of 5120 values is that of the first 4096."""
+    d = x - x.mean(axes, keepdims=True)
+    summed = d[..., :4096] if d.shape[-1] == 5120 else d
+    y = d / np.sqrt(np.square(summed).mean(axes, keepdims=True) + x.dtype.type(eps))
+    y = y if gamma is None else y * gamma
+    return y if beta is None else y + beta
+
+
+def report_on(call, *dtypes, **rest):
+    """The report on a layer_norm without gradients."""
+    target = resolve(call, op="layer_norm", framework="numpy")
+    return run(target, dtypes=dtypes, explain=True, forward_only=True, **rest)
+
+
+def test_float64_in_float32():
+    """It is named as what is done, with what to declare, and every violation refers to it."""
+    report = report_on(in_single_precision, "float32", "float64")
+    (cause,) = report.causes
+    assert (cause.convention, cause.dtypes) == ("float64=float32", ("float64",))
+    assert cause.sentence == "Computes float64 in float32; float64=float32 allows it."
+    assert "declare float64=float32" in cause.remedy
+    assert {one.diagnosis for one in report.failures()} == {cause.sentence}
+    assert [one.requirement for one in report.failures() if not one.follows_from] == [cause.leading]
+
+
+def test_a_wider_envelope_is_not_a_cause():
+    """What would pass under a weaker class of accuracy is described as it was, and the class is offered apart."""
+    report = report_on(partly_summed, "float32", profile="standard", requirements=("CM-S1",))
+    assert report.subjects[0]["passes_under"]
+    assert [one.convention for one in report.causes] == [""]
