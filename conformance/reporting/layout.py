@@ -49,6 +49,6 @@ def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | 
         lead = margin
     lead.pad_right(indent - len(lead.plain))
     for position, line in enumerate(body.wrap(console, max(10, width_of(console) - indent), overflow="fold")):
-        line = (margin if position else lead) + line
+        line = Text.assemble(margin if position else lead, line)  # the style of `lead` is for `lead` alone
         line.rstrip()
         console.print(line, no_wrap=True, crop=True)

@@ -15,7 +15,7 @@ from ..results.outcome import Outcome
 from .layout import print_prose, rule, width_of
 from .numbers import ratio_text
 from .symbols import COLOURS, SEVERITY, Symbols, symbol_and_style
-from .wording import is_advice, title
+from .wording import is_advice, page_order, title
 
 #: Widest first column ("BN-G12 "), and the width of one dtype ("bfloat16 ").
 _ID_WIDTH = 8
@@ -124,7 +124,7 @@ def print_section(section: Section, version: str, console: Console, symbols: Sym
     header = " " * (_ID_WIDTH + room + 1) + "".join(d.ljust(_CELL_WIDTH) for d in dtypes)
     console.print(Text(header.rstrip(), style="bold"), no_wrap=True)
     for identifier, label, results in _rows(section):
-        line = Text(identifier.ljust(_ID_WIDTH), style="bold")
+        line = Text.assemble((identifier.ljust(_ID_WIDTH), "bold"))
         line.append(_clip(label, room, symbols) + " ")
         for dtype in dtypes:
             line.append_text(_cell([r for r in results if r.dtype == dtype], symbols))
@@ -144,7 +144,7 @@ def _print_narrow(section: Section, console: Console, symbols: Symbols) -> None:
 
 def _rows(section: Section) -> Iterator[tuple[str, str, list[Result]]]:
     """
-    Each row of a table: the id, a label, and the results.
+    Each row of a table, in the order of the pages: the id, a label, and the results.
 
     The label is the requirement's title. Where bindings have different verdicts on it, each group of them has a row
     with its names as the label, and only the first of these rows has the id.
@@ -152,7 +152,8 @@ def _rows(section: Section) -> Iterator[tuple[str, str, list[Result]]]:
     by_requirement: dict[str, list[Result]] = {}
     for one in section.results:
         by_requirement.setdefault(one.requirement, []).append(one)
-    for identifier, results in by_requirement.items():
+    for identifier in page_order(by_requirement):
+        results = by_requirement[identifier]
         groups = _by_agreement(section, results)
         for position, names in enumerate(groups):
             own = [r for r in results if r.binding in names]

@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import time
 
+from rich.text import Text
+
 from normspec.conformance.command_line.console import line, progress_on
 from normspec.conformance.engine.progress import Progress
-from normspec.conformance.reporting.layout import console_on
+from normspec.conformance.reporting.layout import console_on, print_prose
+from normspec.conformance.reporting.render import print_report
 
 
 class Closed(io.StringIO):
@@ -83,9 +86,29 @@ def test_a_pipe_is_80_columns_wide_unless_told_otherwise(monkeypatch):
 
 
 def test_no_color_is_respected(monkeypatch):
-    """With NO_COLOR a terminal gets no colours."""
+    """With NO_COLOR a terminal gets no colours; bold stays, which is none (https://no-color.org, and Rich's pages)."""
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("NO_COLOR", "1")
     stream = Terminal()
-    console_on(stream).print("words", style="red")
-    assert "\x1b[31m" not in stream.getvalue()
+    console_on(stream).print("words", style="bold red")
+    assert stream.getvalue() == "\x1b[1mwords\x1b[0m\n"
+
+
+def test_the_style_of_a_label_is_for_the_label_alone(monkeypatch):
+    """What stands beside a dim label is not dim, in its first line as in the others."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    stream = Terminal()
+    print_prose(Text("0.5 " * 30), console_on(stream), indent=12, first=Text("  expected", style="dim"))
+    first, *others = stream.getvalue().splitlines()
+    assert first.startswith("\x1b[2m  expected  \x1b[0m0.5 0.5")
+    assert others
+    assert not any("\x1b" in line for line in (first.partition("\x1b[0m")[2], *others))
+
+
+def test_only_the_id_of_a_row_is_bold(monkeypatch, a_result, a_report):
+    """A title is neither bold nor part of the id."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    stream = Terminal()
+    print_report(a_report(a_result()), console_on(stream))
+    (row,) = (line for line in stream.getvalue().splitlines() if "LN-F1" in line)
+    assert row.startswith("\x1b[1mLN-F1   \x1b[0mthe formula")

@@ -24,6 +24,14 @@ def test_each_dtype_has_a_column(a_result, a_report, printed):
     assert row(text, "LN-F1").endswith("✓ 0.10   ✓ 0.20")
 
 
+def test_rows_are_in_the_order_of_the_page(a_result, a_report, printed):
+    """A requirement that the first dtype lacks is not the last row: LN-R1 stands before LN-L1."""
+    judged = [("float16", "LN-F8"), ("float16", "LN-L1"), ("float32", "LN-F8"), ("float32", "LN-R1")]
+    text = printed(a_report(*(a_result(dtype=dtype, requirement=one) for dtype, one in judged)))
+    ids = [line.split()[0] for line in text.splitlines() if line.startswith("LN-")]
+    assert ids == ["LN-F8", "LN-R1", "LN-L1"]
+
+
 def test_bindings_that_agree_share_a_row(a_result, a_report, printed):
     """Two bindings with the same verdict are one row, with the larger ratio."""
     text = printed(a_report(a_result(ratio=0.2), a_result(binding="F.layer_norm", ratio=0.3)))
