@@ -29,6 +29,7 @@ from .fixed import FixedSettings
 from .frameworks import FRAMEWORKS, SLOW, active_backend, adapter, full_name
 from .imports import implied_frameworks
 from .known import KnownViolation, checked_entries, without_limits
+from .layers.names import operator_named
 from .loading import load_file, load_module
 from .own_call import EXAMPLES, OwnCall
 from .own_layer import is_layer_like, layer_target, which_operator
@@ -70,8 +71,8 @@ def from_name(
         try:
             function = getattr(function, part)
         except AttributeError as error:
-            offered = _functions_of(module)
-            hint = choices(name, offered) if offered else "; it defines no function"
+            offered = _offered_by(module)
+            hint = choices(name, offered) if offered else "; it defines no function and no layer"
             raise NoSuchName(f"{place} has no {name!r}{hint}") from error
         except Exception as error:  # a property, or the module's __getattr__
             raise NoSuchName(f"{name!r} of {place} raises {one_line(error)}") from error
@@ -101,13 +102,23 @@ def _named(
     return _target(target, function, operator, framework, module, owner, name.rpartition(".")[2], declared)
 
 
-def _functions_of(module: ModuleType) -> list[str]:
-    """The public functions defined in the module itself, not imported."""
-    return [
+#: The most names that a message lists; of more, only those that are named after operators are.
+_MOST_NAMES = 20
+
+
+def _offered_by(module: ModuleType) -> list[str]:
+    """The public functions and classes of layers that a module or its package defines, in the order of the file."""
+    package = module.__name__.partition(".")[0]
+    found = [
         name
         for name, value in vars(module).items()
-        if inspect.isroutine(value) and not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+        if not name.startswith("_")
+        and (inspect.isroutine(value) or (inspect.isclass(value) and is_layer_like(value)))
+        and str(getattr(value, "__module__", "")).partition(".")[0] == package
     ]
+    if len(found) <= _MOST_NAMES:
+        return found
+    return [name for name in found if operator_named([name])] or found[:_MOST_NAMES]
 
 
 def from_callable(

@@ -93,6 +93,8 @@ def check_target(target: str, framework: str | None = None, *, elsewhere: bool =
             check_framework(framework)
     elif target.rstrip(":").endswith(".py"):
         raise UnknownTarget(f"target {target!r} names a file and no function in it: write {target.rstrip(':')}:NAME")
+    elif os.path.isfile(f"{target}.py"):
+        raise UnknownTarget(f"unknown target {target!r}: a file is named with its ending, {target}.py")
     else:
         raise UnknownTarget(f"unknown target {target!r}{choices(target, TARGETS)}, {_FORMS}, exec:COMMAND")
 

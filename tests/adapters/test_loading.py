@@ -88,7 +88,7 @@ def test_file_that_lacks_the_name(write):
     with pytest.raises(NoSuchName, match="has no 'layernorm'; did you mean 'layer_norm'"):
         resolve(f"{path}:layernorm", op="layer_norm")
     path = write("import numpy", "empty.py")
-    with pytest.raises(NoSuchName, match="it defines no function"):
+    with pytest.raises(NoSuchName, match="it defines no function and no layer"):
         resolve(f"{path}:layer_norm")
 
 

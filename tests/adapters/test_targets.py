@@ -66,6 +66,14 @@ def test_unknown_target(target, message):
         resolve(target)
 
 
+def test_a_file_without_its_ending_is_told_as_one(tmp_path, monkeypatch):
+    """The name of a file lacks .py: the message has it."""
+    (tmp_path / "norms.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnknownTarget, match=r"unknown target 'norms': a file is named with its ending, norms\.py$"):
+        resolve("norms")
+
+
 @pytest.mark.parametrize(
     ("op", "message"),
     [

@@ -10,7 +10,7 @@ from torch import nn
 from normspec.adapters.declarations import Declarations
 from normspec.adapters.targets import resolve
 from normspec.reference.layer_norm import layer_norm, layer_norm_vjp
-from normspec.spec.errors import CannotVary, UnknownOperator, WrongSignature
+from normspec.spec.errors import CannotVary, NoSuchName, UnknownOperator, WrongSignature
 
 
 class Plain(nn.Module):
@@ -225,3 +225,18 @@ def test_parameters_are_declared_by_their_names():
     assert fixed_of(Odd, "layer_norm", parameters=names)[0].given == (("gamma", "beta"),)
     with pytest.raises(WrongSignature, match="has no parameter height"):
         fixed_of(Odd, "layer_norm", parameters={"gamma": "height"})
+
+
+def test_a_name_that_is_not_there_is_answered_with_classes_too(tmp_path):
+    """A package offers what it exports; of very many names, those of operators. A file offers its layers."""
+    with pytest.raises(
+        NoSuchName, match=r"torch.nn has no 'LayerNrm'; did you mean 'LayerNorm'\? choose from Batch"
+    ) as told:
+        resolve("torch.nn:LayerNrm")
+    assert "Linear" not in str(told.value)
+    path = tmp_path / "norms.py"
+    path.write_text(
+        "from torch import nn\ndef rms_norm(x): ...\nclass MyLayerNorm(nn.LayerNorm): ...\nclass Other: ...\n"
+    )
+    with pytest.raises(NoSuchName, match=r"has no 'rms'; choose from rms_norm, MyLayerNorm$"):
+        resolve(f"{path}:rms")
