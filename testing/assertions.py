@@ -40,7 +40,7 @@ def assert_layer_norm(
     **options: Unpack[CentredOptions],
 ) -> Judgement:  # fmt: skip
     """Assert that y is LayerNorm over the trailing axes ``axes`` of x; gamma and beta have the shape of these axes."""
-    chosen = JudgementOptions(storage=storage, **options)
+    chosen = JudgementOptions.of("layer_norm", storage=storage, **options)
     return judge_or_raise(
         "layer_norm", {"y": y}, {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "axes": axes}, chosen
     )["y"]
@@ -57,7 +57,12 @@ def assert_layer_norm_grads(
     """
     results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
     return judge_or_raise(
-        "layer_norm", results, inputs, {"eps": eps, "axes": axes}, JudgementOptions(storage=storage, **options), g
+        "layer_norm",
+        results,
+        inputs,
+        {"eps": eps, "axes": axes},
+        JudgementOptions.of("layer_norm", storage=storage, **options),
+        g,
     )
 
 
@@ -66,7 +71,7 @@ def assert_rms_norm(
     storage: str = "H0", cast: str = "last", **options: Unpack[Options],
 ) -> Judgement:  # fmt: skip
     """Assert that y is RMSNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes."""
-    chosen = JudgementOptions(storage=storage, cast=cast, **options)
+    chosen = JudgementOptions.of("rms_norm", storage=storage, cast=cast, **options)
     return judge_or_raise("rms_norm", {"y": y}, {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}, chosen)["y"]
 
 
@@ -85,7 +90,7 @@ def assert_rms_norm_grads(
         results,
         inputs,
         {"eps": eps, "axes": axes},
-        JudgementOptions(storage=storage, cast=cast, **options),
+        JudgementOptions.of("rms_norm", storage=storage, cast=cast, **options),
         g,
     )
 
@@ -95,7 +100,7 @@ def assert_group_norm(
     storage: str = "H0", **options: Unpack[CentredOptions],
 ) -> Judgement:  # fmt: skip
     """Assert that y is GroupNorm over ``groups`` groups of channels; samples lie along axis 0."""
-    chosen = JudgementOptions(storage=storage, **options)
+    chosen = JudgementOptions.of("group_norm", storage=storage, **options)
     return judge_or_raise(
         "group_norm",
         {"y": y},
@@ -120,7 +125,7 @@ def assert_group_norm_grads(
         results,
         inputs,
         {"eps": eps, "groups": groups, "channel_axis": channel_axis},
-        JudgementOptions(storage=storage, **options),
+        JudgementOptions.of("group_norm", storage=storage, **options),
         g,
     )
 
@@ -130,7 +135,7 @@ def assert_instance_norm(
     storage: str = "H0", **options: Unpack[CentredOptions],
 ) -> Judgement:  # fmt: skip
     """Assert that y is InstanceNorm over each channel of each sample; samples lie along axis 0."""
-    chosen = JudgementOptions(storage=storage, **options)
+    chosen = JudgementOptions.of("instance_norm", storage=storage, **options)
     return judge_or_raise(
         "instance_norm",
         {"y": y},
@@ -155,7 +160,7 @@ def assert_instance_norm_grads(
         results,
         inputs,
         {"eps": eps, "channel_axis": channel_axis},
-        JudgementOptions(storage=storage, **options),
+        JudgementOptions.of("instance_norm", storage=storage, **options),
         g,
     )
 
@@ -176,7 +181,7 @@ def assert_batch_norm(
     results = {"y": y, "new_running_mean": new_running_mean, "new_running_var": new_running_var}
     inputs = {"x": x, "gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": momentum, "training": training, "channel_axis": channel_axis}
-    chosen = JudgementOptions(running_variance=running_variance, storage=storage, **options)
+    chosen = JudgementOptions.of("batch_norm", running_variance=running_variance, storage=storage, **options)
     return judge_or_raise("batch_norm", results, inputs, settings, chosen)
 
 
@@ -193,4 +198,6 @@ def assert_batch_norm_grads(
     results = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}
     inputs = {"x": x, "gamma": gamma, "beta": None, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": 0.0, "training": training, "channel_axis": channel_axis}
-    return judge_or_raise("batch_norm", results, inputs, settings, JudgementOptions(storage=storage, **options), g)
+    return judge_or_raise(
+        "batch_norm", results, inputs, settings, JudgementOptions.of("batch_norm", storage=storage, **options), g
+    )

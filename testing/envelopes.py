@@ -25,7 +25,7 @@ def envelope_layer_norm(
     **options: Unpack[CentredEnvelopeOptions],
 ) -> Envelope:  # fmt: skip
     """The exact y and its envelope: LayerNorm over the trailing axes ``axes`` of x."""
-    chosen = JudgementOptions(storage=storage, **options)
+    chosen = JudgementOptions.of("layer_norm", storage=storage, **options)
     return checked_envelopes(
         "layer_norm", ("y",), {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "axes": axes}, chosen
     )["y"]
@@ -42,7 +42,7 @@ def envelope_layer_norm_grads(
         ("dx", "dgamma", "dbeta"),
         inputs,
         {"eps": eps, "axes": axes},
-        JudgementOptions(storage=storage, **options),
+        JudgementOptions.of("layer_norm", storage=storage, **options),
         g,
     )
 
@@ -52,7 +52,7 @@ def envelope_rms_norm(
     storage: str = "H0", cast: str = "last", **options: Unpack[EnvelopeOptions],
 ) -> Envelope:  # fmt: skip
     """The exact y and its envelope: RMSNorm over the trailing axes ``axes`` of x."""
-    chosen = JudgementOptions(storage=storage, cast=cast, **options)
+    chosen = JudgementOptions.of("rms_norm", storage=storage, cast=cast, **options)
     return checked_envelopes("rms_norm", ("y",), {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}, chosen)["y"]
 
 
@@ -67,7 +67,7 @@ def envelope_rms_norm_grads(
         ("dx", "dgamma"),
         inputs,
         {"eps": eps, "axes": axes},
-        JudgementOptions(storage=storage, cast=cast, **options),
+        JudgementOptions.of("rms_norm", storage=storage, cast=cast, **options),
         g,
     )
 
@@ -77,7 +77,7 @@ def envelope_group_norm(
     **options: Unpack[CentredEnvelopeOptions],
 ) -> Envelope:  # fmt: skip
     """The exact y and its envelope: GroupNorm over ``groups`` groups of channels; samples lie along axis 0."""
-    chosen = JudgementOptions(storage=storage, **options)
+    chosen = JudgementOptions.of("group_norm", storage=storage, **options)
     return checked_envelopes(
         "group_norm",
         ("y",),
@@ -98,7 +98,7 @@ def envelope_group_norm_grads(
         ("dx", "dgamma", "dbeta"),
         inputs,
         {"eps": eps, "groups": groups, "channel_axis": channel_axis},
-        JudgementOptions(storage=storage, **options),
+        JudgementOptions.of("group_norm", storage=storage, **options),
         g,
     )
 
@@ -108,7 +108,7 @@ def envelope_instance_norm(
     **options: Unpack[CentredEnvelopeOptions],
 ) -> Envelope:  # fmt: skip
     """The exact y and its envelope: InstanceNorm over each channel of each sample; samples lie along axis 0."""
-    chosen = JudgementOptions(storage=storage, **options)
+    chosen = JudgementOptions.of("instance_norm", storage=storage, **options)
     return checked_envelopes(
         "instance_norm",
         ("y",),
@@ -129,7 +129,7 @@ def envelope_instance_norm_grads(
         ("dx", "dgamma", "dbeta"),
         inputs,
         {"eps": eps, "channel_axis": channel_axis},
-        JudgementOptions(storage=storage, **options),
+        JudgementOptions.of("instance_norm", storage=storage, **options),
         g,
     )
 
@@ -142,7 +142,7 @@ def envelope_batch_norm(
     """The exact "y" and its envelope, and those of "new_running_mean" and "new_running_var" if statistics are given."""
     inputs = {"x": x, "gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": momentum, "training": training, "channel_axis": channel_axis}
-    chosen = JudgementOptions(running_variance=running_variance, storage=storage, **options)
+    chosen = JudgementOptions.of("batch_norm", running_variance=running_variance, storage=storage, **options)
     names = ("y",) if running_mean is None or running_var is None else ("y", "new_running_mean", "new_running_var")
     return checked_envelopes("batch_norm", names, inputs, settings, chosen)
 
@@ -156,5 +156,10 @@ def envelope_batch_norm_grads(
     inputs = {"x": x, "gamma": gamma, "beta": None, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": 0.0, "training": training, "channel_axis": channel_axis}
     return checked_envelopes(
-        "batch_norm", ("dx", "dgamma", "dbeta"), inputs, settings, JudgementOptions(storage=storage, **options), g
+        "batch_norm",
+        ("dx", "dgamma", "dbeta"),
+        inputs,
+        settings,
+        JudgementOptions.of("batch_norm", storage=storage, **options),
+        g,
     )

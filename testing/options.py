@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import attrs
 
 from ..reference.accuracy import AccuracyClass
 from ..reference.formats import FORMATS
+from ..spec.conventions import CONVENTIONS, operators_about
+from ..spec.errors import choices
+from ..spec.operators import OPERATORS
 
 #: pytest then shows the test's line that passed these arguments, not the line here that refuses them.
 __tracebackhide__ = True
@@ -50,19 +53,46 @@ def _check_sample(_options: object, _field: object, value: int | None) -> None:
         raise ValueError(f"sample is {value!r}: pass the number of groups to look at, or None for all")
 
 
+def _check_convention(_options: object, field: attrs.Attribute[str], value: str) -> None:
+    if value not in CONVENTIONS[field.name]:
+        raise ValueError(f"{field.name} is {value!r}{choices(value, CONVENTIONS[field.name])}")
+
+
+def _convention(default: str) -> str:
+    """A field that is a convention of the specification, with its values."""
+    return attrs.field(default=default, validator=_check_convention)
+
+
 @attrs.frozen(kw_only=True)
 class JudgementOptions:
     """The options of a judgement: its class of algorithms, its checks and its sample; the fields are the keywords."""
 
-    variance_algorithm: str = "centred"
-    affine: str = "folded"
-    storage: str = "H0"
-    cast: str = "last"
-    subnormals: str = attrs.field(default="kept", validator=attrs.validators.in_(("kept", "flushed")))
-    running_variance: str = attrs.field(default="biased", validator=attrs.validators.in_(("biased", "bessel")))
+    variance_algorithm: str = _convention("centred")
+    affine: str = _convention("folded")
+    storage: str = _convention("H0")
+    cast: str = _convention("last")
+    subnormals: str = _convention("kept")
+    running_variance: str = _convention("biased")
     check_dtype: bool = True
     sample: int | None = attrs.field(default=None, validator=_check_sample)
     seed: int = 0
+
+    @classmethod
+    def of(cls, operator: str | None, **given: Any) -> JudgementOptions:
+        """
+        The options among the keywords of a call.
+
+        ``operator``: whose settings the call takes too, for the message; None if it takes none. Raises TypeError for an
+        unknown keyword, and ValueError for a value that does not exist.
+        """
+        fields = [one.name for one in attrs.fields(cls)]
+        for name in given:
+            if name not in fields:
+                own = [one for one in fields if one not in CONVENTIONS or operator in (None, *operators_about(one))]
+                settings = OPERATORS[operator].settings if operator is not None else ()
+                known = [one for one in (*settings, *own) if one != name]
+                raise TypeError(f"there is no argument {name!r}{choices(name, known)}")
+        return cls(**given)
 
     @property
     def accuracy(self) -> AccuracyClass:

@@ -119,7 +119,7 @@ def cases(op: str, *, dtypes: Iterable[str] | None = None, longest: int = 100, *
     lengths = [n for n in LENGTHS if n <= longest]
     if not lengths:
         raise ValueError(f"longest is {longest!r}: pass at least 1")
-    chosen_options = JudgementOptions(**options)
+    chosen_options = JudgementOptions.of(None, **options)
 
     @strategies.composite
     def drawn(draw: Any) -> Drawn:

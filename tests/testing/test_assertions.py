@@ -224,7 +224,9 @@ def test_a_class_that_allows_for_it_is_told():
         ({"gamma": np.ones(3, np.float32)}, ValueError, r"gamma has shape \(3,\): pass one of shape \(4,\)"),
         ({"axes": (1,)}, ValueError, "axes is"),
         ({"eps": -1.0}, ValueError, "eps is -1.0"),
-        ({"storage": "H3"}, ValueError, "H3"),
+        ({"storage": "H3"}, ValueError, r"^storage is 'H3'; choose from H0, H1, H2, native$"),
+        ({"subnormals": "ftz"}, ValueError, r"^subnormals is 'ftz'; choose from kept, flushed$"),
+        ({"axis": 0}, TypeError, r"^there is no argument 'axis'; did you mean 'axes'\? choose from eps, axes, var"),
         ({"sample": 0}, ValueError, "sample is 0: pass the number of groups"),
     ],
 )
