@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import re
+from collections.abc import Iterator
 
 import attrs
 
@@ -16,6 +17,7 @@ from ...spec import Requirement, requirements, withdrawn
 from ...spec.errata import Erratum, errata
 from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS, Operator
+from ...spec.reader import pages
 from ..faults.registry import Fault
 from ..requests.choosing import UnknownSelection, replacement, selected
 
@@ -23,6 +25,10 @@ from ..requests.choosing import UnknownSelection, replacement, selected
 NEAREST = 3
 #: How similar a word has to be to an operator's name to be a misspelling of it: layernorm, RMSNorm.
 SPELT_SO = 0.9
+#: Endings of words; without them "cancellation" finds "cancels" too.
+ENDINGS = re.compile(r"(?<=\w{4})(ations?|ings?|ions?|ed|es|e|s)$")
+#: What frameworks' names of layers have in addition to an operator's: LayerNormalization, BatchNorm1d.
+OF_A_LAYER = re.compile(r"ali[sz]ation|_?\d*d$|_")
 #: A word that looks like an id is not searched for: LN-F99, err-3.
 LIKE_AN_ID = re.compile(r"[A-Za-z]{2,3}-[A-Za-z]?\d+")
 
@@ -42,6 +48,14 @@ class Mistake:
 
 
 @attrs.frozen
+class Passage:
+    """The text under one heading of a page."""
+
+    page: str
+    heading: str
+
+
+@attrs.frozen
 class Found:
     """What mentions a text, or what a word selects."""
 
@@ -49,6 +63,8 @@ class Found:
     requirements: tuple[Requirement, ...]
     errata: tuple[Erratum, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
+    #: Looked for where nothing else mentions the text.
+    passages: tuple[Passage, ...] = ()
     #: Whether `--only` would judge this: a subject, a bundle or a pattern of ids.
     selected: bool = False
 
@@ -74,6 +90,8 @@ def meant(word: str) -> Requirement | Erratum | Operator | Found | tuple[Mistake
     with contextlib.suppress(UnknownSelection):
         ids = selected((word,), "explain")
         return Found(word, tuple(requirements()[id] for id in ids), selected=True)
+    if operator := _spelt_as_a_layer(word):
+        return OPERATORS[operator]
     misspelt = LIKE_AN_ID.fullmatch(word.strip()) or difflib.get_close_matches(word.lower(), OPERATORS, cutoff=SPELT_SO)
     found = None if misspelt else search(word)
     if found is None:
@@ -98,11 +116,13 @@ def mistakes(of: str = "") -> tuple[Mistake, ...]:
 
 def search(text: str) -> Found | None:
     """
-    Return everything that contains the text, ignoring blanks and case, or else each of its words; None if nothing does.
+    Return everything that contains the text, ignoring blanks and case, or else each of its words, or else each word
+    without its ending. If no requirement, erratum or fault does, look through the pages. None if nothing is found.
     """
     phrase = _plain(text)
     words = [_plain(word) for word in text.split() if re.search(r"\w", word)]
-    for tests in ([phrase] if phrase else [], words):
+    ways = ([phrase] if phrase else [], words, [_stem(word) for word in words])
+    for tests in ways:
         found = Found(
             text,
             tuple(
@@ -113,7 +133,33 @@ def search(text: str) -> Found | None:
         )
         if found.requirements or found.errata or found.mistakes:
             return found
+    for tests in ways:
+        if passages := tuple(_passages(tests)):
+            return Found(text, (), passages=passages)
     return None
+
+
+def _passages(wanted: list[str]) -> Iterator[Passage]:
+    """The passages of the pages that contain all of these."""
+    for page, text in pages().items():
+        heading = ""
+        for part in re.split(r"^(#+ .*)$", text, flags=re.M):
+            if part.startswith("#"):
+                heading = part.lstrip("# ")
+            elif _has(wanted, heading, part):
+                yield Passage(page, heading)
+
+
+def _spelt_as_a_layer(word: str) -> str | None:
+    """The operator that a framework's name of a layer means: RMSNorm, BatchNorm1d, LayerNormalization."""
+    bare = OF_A_LAYER.sub("", word.lower())
+    return next((name for name in OPERATORS if name.replace("_", "") == bare), None)
+
+
+def _stem(word: str) -> str:
+    """A word without its ending: "cancel" of "cancellation"."""
+    short = ENDINGS.sub("", word)
+    return short[:-1] if short != word and short[-2:-1] == short[-1:] else short
 
 
 def _has(wanted: list[str], *texts: str) -> bool:

@@ -150,6 +150,13 @@ def print_found(found: Found, console: Console) -> None:
         console.print()
         print_prose(Text("Faults", "bold"), console)
         _print_mistakes(found.mistakes, console)
+    if found.passages:
+        console.print()
+        print_prose(Text("Pages", "bold"), console)
+        for one in dict.fromkeys(passage.page for passage in found.passages):
+            headings = [passage.heading for passage in found.passages if passage.page == one]
+            print_prose(Text("; ".join(headings)), console, indent=4, first=Text.assemble("  ", (one, "cyan"), "  "))
+            _print_address(f"    {address(one)}", console)
 
 
 def print_index(console: Console) -> None:

@@ -104,6 +104,25 @@ def test_a_text_finds_what_speaks_of_it(capsys):
     assert "ln-unbiased" in explained(capsys, "divides n - 1 variance")
 
 
+@pytest.mark.parametrize(
+    ("word", "operator"),
+    [("RMSNorm", "rms_norm"), ("layernorm", "layer_norm"), ("BatchNorm1d", "batch_norm"), ("GroupNorm", "group_norm"),
+     ("InstanceNorm3d", "instance_norm"), ("LayerNormalization", "layer_norm"), ("PreNorm", "pre_norm")],
+)  # fmt: skip
+def test_an_operator_is_found_by_the_names_of_layers(capsys, word, operator):
+    """Frameworks spell operators as classes."""
+    assert explained(capsys, word) == explained(capsys, operator)
+
+
+def test_a_word_is_found_in_another_form(capsys):
+    """ "Overflowing" finds "overflow", and where no requirement has a word, the pages say where they do."""
+    assert "\n  LN-R1  squares that overflow" in explained(capsys, "overflowing")
+    assert "ln-one-pass-variance" in explained(capsys, "Cancellation")
+    shown = explained(capsys, "Welford")
+    assert "Mean and variance" in shown.partition("\n  accuracy\n")[2]
+    assert address("accuracy") in shown
+
+
 @pytest.mark.parametrize("word", ["gradients", "LN-G*", "deterministic"])
 def test_what_only_selects_is_listed(capsys, word):
     """A subject, a pattern of ids or a bundle: the requirements that a run with `--only` judges."""
@@ -134,7 +153,7 @@ def test_all_prints_everything(capsys):
         ("LN-F99", "LN-F"),
         ("ERR-99", "ERR-9"),
         ("ln-eps-on-sdt", "ln-eps-on-std"),
-        ("layernorm", "layer_norm"),
+        ("layer_nrm", "layer_norm"),
     ],
 )
 def test_a_misspelt_name_suggests_the_one_meant(capsys, word, suggested):
