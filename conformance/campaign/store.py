@@ -72,7 +72,9 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
             lock = (folder / _LOCK).open("ab")
         except OSError as error:
-            raise WrongFolder(f"--out {folder} cannot be used: {error.strerror or error}") from None
+            raise WrongFolder(
+                f"--out {folder} cannot be used: {error.strerror or error}; name another folder"
+            ) from None
         with lock:
             if fcntl is not None:
                 try:

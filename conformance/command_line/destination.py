@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +21,7 @@ class UnwritableFile(NormspecError):
 
 
 def ensure_writable(name: str, option: str = "--json") -> None:
-    """Raise `UnwritableFile` unless a file of this name can be written; nothing is created."""
+    """Raise `UnwritableFile` unless a file of this name can be written; no file is left behind."""
     if name == STDOUT:
         return
     path, told = Path(name), f"{option} {name}"
@@ -36,8 +37,11 @@ def ensure_writable(name: str, option: str = "--json") -> None:
         return
     if not path.parent.is_dir():
         raise UnwritableFile(f"the folder of {told} does not exist; create {path.parent} first")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise UnwritableFile(f"{told} is in a folder that is not writable; name another file")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):  # some folders, such as /proc, only say that they are writable
+            pass
+    except OSError:
+        raise UnwritableFile(f"{told} is in a folder that is not writable; name another file") from None
 
 
 #: Endings of files that people write by hand: targets and configuration. A report never replaces such a file.

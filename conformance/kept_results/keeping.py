@@ -20,6 +20,9 @@ from ..requests.request import Request
 from ..results.report import Report
 from .result_store import ResultStore
 
+#: The note of a run that was interrupted, and whose results so far are kept.
+_TO_GO_ON = "stopped before the end: the same command with --resume goes on (resume=True in Python)"
+
 
 class NothingToResume(NormspecError):
     """There are no kept results of an interrupted run that this one could continue."""
@@ -63,6 +66,8 @@ def report_on(
         kept.keep_whole(left, found)
         reports = {**{name: report for name, report in reports.items() if name not in left}, "": found}
     report = _merged_report(request, targets, list(reports.values()))
+    if any(one.partial and not one.lost for one in reports.values()):
+        report = attrs.evolve(report, notes=(*report.notes, _TO_GO_ON))
     return attrs.evolve(report, seconds=time.perf_counter() - started) if set(reports) != {""} else report
 
 

@@ -70,7 +70,9 @@ def document(file: str | os.PathLike[str]) -> Mapping[str, Any]:
     except OSError as error:
         raise DamagedReport(f"{name} cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, too deep, a number of a thousand digits
-        raise DamagedReport(f"{name} is not the JSON of a report: {_first_line(error)}") from error
+        raise DamagedReport(
+            f"{name} is not the JSON of a report ({_first_line(error)}): give a file that `normspec check --json` wrote"
+        ) from error
     if not isinstance(found, dict) or "schema" not in found or "results" not in found:
         raise DamagedReport(f"{name} is JSON, but not a report: give a file that `normspec check --json` wrote")
     schema = found["schema"]

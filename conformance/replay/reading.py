@@ -49,6 +49,8 @@ class FailedCase:
     requirement: str
     dtype: str
     case: Case
+    #: Whether it violated a SHOULD, which is advice and no failure.
+    advice: bool = False
 
 
 @attrs.frozen
@@ -58,6 +60,9 @@ class KeptCases:
     cases: tuple[FailedCase, ...]
     #: The number of violations without a case.
     without: int
+    #: The profile and the seed that the cases are of.
+    profile: str
+    seed: int
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -87,7 +92,7 @@ def _kept(found: Mapping[str, Any]) -> KeptCases:
             without += 1
             continue
         cases.append(_failed(one, place))
-    return KeptCases(tuple(cases), without)
+    return KeptCases(tuple(cases), without, text(found.get("profile"), "profile"), whole(found.get("seed"), "seed"))
 
 
 def _failed(result: Mapping[str, Any], place: str) -> FailedCase:
@@ -99,6 +104,7 @@ def _failed(result: Mapping[str, Any], place: str) -> FailedCase:
         among(result.get("requirement"), known, f"{place}.requirement"),
         among(result.get("dtype"), tuple(FORMATS), f"{place}.dtype"),
         case_of(operator, result["counterexample"], f"{place}.counterexample"),
+        advice=result["verdict"] == Verdict.ADVICE.value,
     )
 
 

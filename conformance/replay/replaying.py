@@ -45,7 +45,8 @@ def replayed(request: Request, file: str, listener: Listener | None = None) -> R
     if request.op is None and len(kept.operators) == 1:  # so that a function with another name needs no --op
         request = attrs.evolve(request, op=kept.operators)
     with SingleProcess(request) as here:
-        return judged_again(here.run(), kept.cases, file, listener, without=kept.without)
+        report = judged_again(here.run(), kept.cases, file, listener, without=kept.without)
+    return attrs.evolve(report, profile=kept.profile, seed=kept.seed)
 
 
 def judged_again(
@@ -58,7 +59,7 @@ def judged_again(
         operators = ", ".join(dict.fromkeys(one.case.operator for one in cases))
         names = " and ".join(target.name for target in run.plan.targets)
         raise NothingToReplay(f"the failed cases of {file} are of {operators}, and {names} has no such case to judge")
-    notes = [f"judged on the {again.count} failed cases of {file}, and on nothing else"]
+    notes = [f"judged on the {again.words} of {file}, and on nothing else"]
     notes += [f"{without} violations were kept without a case"] if without else []
     return attrs.evolve(report, notes=tuple(notes), replayed=file)
 
@@ -67,14 +68,24 @@ def judged_again(
 class _ReplayRun(Run):
     """A run on given cases."""
 
-    count: int = 0
+    failed: int = 0
+    advice: int = 0
+
+    @property
+    def words(self) -> str:
+        """The numbers of cases in words: "3 failed cases and 1 case of advice"."""
+        parts = [f"{self.failed} failed case{'' if self.failed == 1 else 's'}"] if self.failed else []
+        parts += [f"{self.advice} case{'' if self.advice == 1 else 's'} of advice"] if self.advice else []
+        return " and ".join(parts)
 
     def judged(self, cases: Sequence[FailedCase]) -> Report:
         """The report on these cases."""
         self.measure_paces()
         results: list[Result] = []
         asked = list(self._asked(cases))
-        self.count = len({id(case) for *_, several in asked for case in several})
+        judged = {id(case) for *_, several in asked for case in several}
+        self.advice = sum(one.advice for one in cases if id(one.case) in judged)
+        self.failed = len(judged) - self.advice
         done = failing = 0
         try:
             with np.errstate(all="ignore"):  # the cases contain NaN and infinity on purpose

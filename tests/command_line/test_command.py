@@ -169,7 +169,7 @@ def test_json_on_standard_output_is_alone_there(engine, capsys):
     assert "CONFORMS" in err
 
 
-@pytest.mark.parametrize("name", ["missing/report.json", "."])
+@pytest.mark.parametrize("name", ["missing/report.json", ".", "/proc/report.json"])
 def test_an_unwritable_file_is_told_before_the_run(engine, tmp_path, monkeypatch, capsys, name):
     """Where the JSON cannot be written nothing is checked."""
     monkeypatch.chdir(tmp_path)

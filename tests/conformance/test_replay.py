@@ -194,6 +194,17 @@ def test_the_command_replays_a_report(folder: Path, capsys: pytest.CaptureFixtur
     out = " ".join(capsys.readouterr().out.split())
     assert "CONFORMS in what was asked: the failed cases of" in out
     assert "judged on the 3 failed cases of" in out
+    assert "profile quick, seed 0, 3 cases" in out
+
+
+def test_advice_is_no_failure_when_it_is_replayed(folder: Path, tmp_path: Path) -> None:
+    """A violated SHOULD is counted apart from the failed cases."""
+    document = json.loads((folder / "report.json").read_text())
+    document["results"][0]["verdict"] = "advice"
+    document["counts"] = {}
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    report = check(f"{folder}/faulty.py:layer_norm", replay=tmp_path / "r.json")
+    assert report.notes[0].startswith("judged on the 2 failed cases and 1 case of advice of ")
 
 
 def test_each_requirement_is_judged_on_its_own_case_alone(folder: Path) -> None:
@@ -327,7 +338,7 @@ def test_what_is_no_report_is_one_clear_error(content: bytes, tmp_path: Path) ->
     """A file that is no JSON, or JSON of something else, is reported as that."""
     file = tmp_path / "other.json"
     file.write_bytes(content)
-    with pytest.raises(DamagedReport, match="other"):
+    with pytest.raises(DamagedReport, match=r"other.*: give a file that `normspec check --json` wrote"):
         failed_cases(str(file))
 
 

@@ -344,7 +344,10 @@ def test_a_run_that_cannot_be_followed_goes_on_where_it_is_asked_to(tmp_path, op
 
     with monkeypatch.context() as patch:
         patch.setattr(SingleProcess, "judge", interrupted)
-        assert normspec.check(mine, **asked).partial
+        stopped = normspec.check(mine, **asked)
+        assert stopped.partial
+        assert "the same command with --resume goes on" in str(stopped)
+        assert "--resume" not in str(normspec.check(mine, **asked, cache=False))
     opened.clear()
     resumed = normspec.check(mine, **asked, resume=True)
     assert told(resumed) == want
