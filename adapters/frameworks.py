@@ -7,7 +7,7 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -179,7 +179,7 @@ def adapter(name: str) -> ModuleType:
     The folder of a target or framework as a module, with its BRIDGE and its target().
 
     This imports the framework. Raises the errors of :func:`check_framework`, and FrameworkMissing if the framework is
-    installed but does not import.
+    installed but does not import, or is hidden by a file of its name.
     """
     check_framework(name)
     target = KNOWN[full_name(name)]
@@ -190,10 +190,26 @@ def adapter(name: str) -> ModuleType:
     except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:
+        if hiding := _hiding_file(target.packages):
+            raise FrameworkMissing(
+                f"{name} does not import: the file {hiding} hides it. Rename that file, or run where it is not found"
+            ) from error
         anew = target.install_command or f"{how_to_install(name)} --force-reinstall"
         raise FrameworkMissing(
             f"{name} is installed and does not import ({one_line(error)}): install it anew, {anew}"
         ) from error
+
+
+def _hiding_file(packages: Iterable[str]) -> str:
+    """The file that is imported in place of one of these packages, which are all folders; empty if there is none."""
+    for name in packages:
+        try:
+            found = importlib.util.find_spec(name)
+        except (ImportError, ValueError):
+            continue
+        if found is not None and found.origin and Path(found.origin).name == f"{name}.py":
+            return found.origin
+    return ""
 
 
 def _is_installed(name: str) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 
 import pytest
 
@@ -68,3 +70,13 @@ def test_a_framework_that_is_missing_names_the_extra(capsys):
     """The line has the command that installs it."""
     assert main(["check", "torch"]) == 2
     assert "normspec[torch]" in capsys.readouterr().err
+
+
+def test_a_file_that_hides_a_framework_is_named(tmp_path):
+    """A file of the user's called like a framework is imported in its place: no installation helps."""
+    (tmp_path / "torch.py").write_text("")
+    command = [sys.executable, "-m", "normspec", "check", "torch", "--profile", "quick"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert f"the file {tmp_path / 'torch.py'} hides it. Rename that file" in ended.stderr
+    assert "install" not in ended.stderr
