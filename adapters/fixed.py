@@ -82,13 +82,13 @@ class FixedSettings:
         return f"it always has a {' and a '.join(always)}" if always else f"it has no {' and '.join(given)} alone"
 
     def words(self, operator: str) -> list[str]:
-        """Each fixed setting in a few words, for the report."""
+        """Each fixed setting in a few words, for the report, as ``--fixed`` takes them."""
         arguments = [name for name in ("gamma", "beta") if name in OPERATORS[operator].arguments]
-        found = [
-            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
-            for name in ("eps", "momentum", "training", "axes", "channels", "groups", "channel_axis")
-            if (value := getattr(self, name)) is not None
-        ]
+        names = ("eps", "momentum", "training", "axes", "channels", "groups", "channel_axis")
+        own = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if "axes" in own:
+            own["axes"] = -own["axes"]  # -2: the last two
+        found = [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in own.items()]
         if self.shape:
             found.append(f"shape={'x'.join(map(str, self.shape))}")
         if self.ranks or self.native:

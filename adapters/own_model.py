@@ -86,7 +86,7 @@ def _kind(kit: Kit, layer: Any) -> tuple[Any, ...]:
 
 
 def _words(paths: list[str]) -> str:
-    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    return " and ".join(paths) if len(paths) < 3 else f"{paths[0]} and {len(paths) - 1} more layers"
 
 
 def _binding(kit: Kit, layer: Any, operator: str, paths: list[str], declared: Declarations) -> Binding:

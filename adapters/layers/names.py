@@ -75,8 +75,10 @@ def parameters_of(
         named = [name for name in own if name.rpartition(".")[2].lower() in PARAMETERS[role]]
         named = [name for name in named if name not in declared.values()]
         if len(named) > 1:
+            inner = len({name.rpartition(".")[0] for name in named}) > 1
+            hint = "; --layers checks each layer of a model" if inner else ""
             raise WrongSignature(
-                f"{label} has {' and '.join(named)}: say which is {role}, --parameters {role}={named[0]}"
+                f"{label} has {' and '.join(named)}: say which is {role}, --parameters {role}={named[0]}{hint}"
             )
         if named:
             found[role] = named[0]

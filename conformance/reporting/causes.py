@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from ...adapters.own_function import names_a_function
 from ..diagnosis.cause import Cause
 from ..judging.verdicts import Result
+from ..reproduce.reproducer import Reproducer
 from ..results.outcome import Outcome
 from .layout import print_prose
 from .wording import title
@@ -33,23 +35,40 @@ def print_causes(report: Outcome, console: Console) -> None:
         )
         rows = [("right", remedy(cause)), ("breaks", ", ".join(cause.explains))]
         rows += [("fault", _named(cause))] if cause.faults else []
-        rows.append(("script", script_of_cause(report, cause) or _NOT_ASKED))
+        rows += [("script", told)] if (told := _script_row(report, cause)) else []
         for label, text in rows:
             print_prose(Text(text), console, indent=11, first=Text(f"  {label}", style="dim"))
 
 
-def script_of_cause(report: Outcome, cause: Cause) -> str:
-    """The file of the script that shows a cause, or why it was not written; empty if no script was asked for."""
+def _script_row(report: Outcome, cause: Cause) -> str:
+    """The script that shows a cause, why there is none, or how to get one; empty if there is nothing to say."""
+    if report.reproducers:
+        told = _scripts(report)
+        for one in report.reproducers:
+            same = (one.target, one.op, one.fault) == (cause.target, cause.op, cause.name)
+            if same and one.requirement in cause.explains:
+                return told.get(one, "")
+    return _NOT_ASKED if _is_of_a_function(report, cause) else ""
+
+
+def _is_of_a_function(report: Outcome, cause: Cause) -> bool:
+    """Whether the target is a function of Python, called as its operator is, and no layer: only those get scripts."""
+    named = names_a_function(cause.target) and not cause.target.startswith("exec:")
+    layers = any(one.get("fixed") for one in report.subjects if (one["target"], one["op"]) == (cause.target, cause.op))
+    return named and cause.bindings == (cause.target,) and not layers
+
+
+def _scripts(report: Outcome) -> dict[Reproducer, str]:
+    """The script of each reproducer, or why it was not written; a target's second of the same reason is left out."""
+    found: dict[tuple[str, str], Reproducer] = {}
     for one in report.reproducers:
-        same = (one.target, one.op, one.fault) == (cause.target, cause.op, cause.name)
-        if same and one.requirement in cause.explains:
-            return one.file or f"none: {one.why_not}"
-    return ""
+        found.setdefault((one.target, one.file or f"none: {one.why_not}"), one)
+    return {one: words for (_, words), one in found.items()}
 
 
 def scripts_without_cause(report: Outcome) -> dict[str, str]:
-    """By requirement: the script that shows a violation without a cause, or why it was not written."""
-    return {one.requirement: one.file or f"none: {one.why_not}" for one in report.reproducers if not one.fault}
+    """By requirement: the script that shows a violation without a cause, or why it was not written, once."""
+    return {one.requirement: words for one, words in _scripts(report).items() if not one.fault}
 
 
 def without_cause(report: Outcome) -> list[Result]:

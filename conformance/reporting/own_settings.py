@@ -1,4 +1,4 @@
-"""Settings of a layer's own that no call could vary: its cases are drawn with them, and no other values were tried."""
+"""Settings that no call of a layer or function could vary: its cases are drawn with them, and no others were tried."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def print_own_settings(report: Outcome, console: Console) -> None:
     if not found:
         return
     console.print()
-    console.print(Text("Fixed by the layer, so no other value was tried", style="bold"))
+    console.print(Text("Fixed, so no other value was tried", style="bold"))
     for subject in found:
         line = Text.assemble((", ".join(subject["fixed"]), "cyan"), (f" ({subject['binding']})", "dim"))
         layers = subject.get("layers", ())

@@ -157,3 +157,8 @@ def test_what_is_lacking_is_told_with_what_to_write():
         from_callable(rms_norm, None, "numpy")
     with pytest.raises(WrongSignature, match="takes no eps: say what it has of its own, --fixed eps=1e-5"):
         from_callable(rms_norm, None, "numpy", Declarations(fixed={"axes": "-1"}))
+
+
+def test_what_is_fixed_is_told_as_it_is_declared():
+    """Axes are counted from the last, as --fixed takes them."""
+    assert Declarations(fixed={"axes": "-2", "eps": "1e-6"}).settings().words("layer_norm") == ["eps=1e-06", "axes=-2"]

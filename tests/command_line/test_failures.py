@@ -6,6 +6,7 @@ import attrs
 
 from normspec import Verdict
 from normspec.conformance.diagnosis.cause import Cause
+from normspec.conformance.reproduce.reproducer import Reproducer
 from normspec.spec import requirements
 
 
@@ -65,6 +66,29 @@ def test_a_report_begins_with_the_cause(a_result, a_report, printed):
     assert "LN-F1  the formula" not in text
     assert "LN-F3, LN-F1" in words(text)
     assert "Cause" not in printed(a_report(*failures))
+
+
+def test_a_layer_is_promised_no_script_and_told_once_why(a_result, a_report, printed):
+    """Only functions get scripts; the reason that there is none is the same for each violation of a layer."""
+    violated = ("LN-F2", "LN-F3")
+    place = {"target": "mine.py:Norm", "binding": "mine.py:Norm"}
+    failures = [a_result(verdict=Verdict.FAIL, requirement=id, diagnosis=f"ln-{id}", **place) for id in violated]
+    causes = tuple(
+        Cause(
+            "mine.py:Norm", "layer_norm", ("mine.py:Norm",), ("float32",), (f"ln-{id}",), "No.", "Yes.", id, (), (id,)
+        )
+        for id in violated
+    )
+    subject = {**place, "op": "layer_norm", "framework": "torch", "version": "2.13.0"}
+    function = attrs.evolve(a_report(*failures, subjects=(subject,)), causes=causes)
+    assert words(printed(function)).count("script normspec check --reproduce DIR writes one") == 2
+    layer = attrs.evolve(function, subjects=({**subject, "fixed": ["axes=-1"]},))
+    assert "script" not in printed(layer)
+    scripts = tuple(
+        Reproducer("mine.py:Norm", "layer_norm", "mine.py:Norm", "float32", id, f"ln-{id}", "", "it is a layer")
+        for id in violated
+    )
+    assert words(printed(attrs.evolve(layer, reproducers=scripts))).count("script none: it is a layer") == 1
 
 
 def test_what_follows_without_a_cause_is_one_line(a_result, a_report, printed, counterexample):

@@ -129,6 +129,6 @@ def test_the_layers_of_a_model_are_found():
     """For nnx, each kind by its path; a model of linen has its layers only during a call, and the command says so."""
     model = nnx.Sequential(nnx.LayerNorm(6, rngs=nnx.Rngs(0)), nnx.LayerNorm(6, rngs=nnx.Rngs(0)))
     (binding,) = resolve(model, declared=Declarations(layers=True)).bindings
-    assert binding.name == "layers.0 and 1 more"
+    assert binding.name == "layers.0 and layers.1"
     with pytest.raises(WrongSignature, match=r"of flax\.linen has its layers only while it is called"):
         resolve(linen.Sequential([linen.LayerNorm()]), declared=Declarations(layers=True))

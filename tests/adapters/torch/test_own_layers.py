@@ -184,7 +184,11 @@ def test_another_size_of_a_parameter_cannot_be_lent():
         (nn.Linear(3, 3), {"op": "layer_norm"}, "returns as much|has to take only x|has an eps|no attribute"),
         (nn.Linear, {"op": "layer_norm"}, "takes in_features, out_features, whose meaning"),
         (nn.BatchNorm1d(3, track_running_stats=False), {}, "has no running_mean and no running_var"),
-        (nn.Sequential(nn.LayerNorm(3), nn.LayerNorm(3)), {"op": "layer_norm"}, "say which is gamma"),
+        (
+            nn.Sequential(nn.LayerNorm(3), nn.LayerNorm(3)),
+            {"op": "layer_norm"},
+            "say which is gamma, .*; --layers checks each layer of a model",
+        ),
         (nn.LayerNorm((1024, 1024)), {}, "262,144 can be judged exactly"),
         (Plain(3), {"op": "rms_norm"}, "has a parameter bias: rms_norm has no parameter for it"),
         (nn.RMSNorm(8), {}, "has an eps for each dtype"),

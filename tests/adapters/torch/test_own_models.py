@@ -35,7 +35,7 @@ def test_one_layer_of_each_kind_is_found():
     )  # fmt: skip
     found = resolve(model, declared=LAYERS).bindings
     assert [(one.operator, one.name) for one in found] == [
-        ("layer_norm", "0"), ("layer_norm", "2 and 1 more"), ("layer_norm", "3"), ("layer_norm", "4"),
+        ("layer_norm", "0"), ("layer_norm", "2 and 6"), ("layer_norm", "3"), ("layer_norm", "4"),
         ("batch_norm", "5.0"),
     ]  # fmt: skip
     assert [one.fixed.eps for one in found] == [1e-5, 1e-5, 1e-6, 1e-5, 1e-5]
