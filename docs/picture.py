@@ -21,7 +21,7 @@ COLUMNS = 88
 def main() -> None:
     """Rewrite the picture."""
     printed = subprocess.run(
-        [sys.executable, "-m", *shlex.split(COMMAND.replace("\\\n", ""))],
+        [sys.executable, "-m", *shlex.split(COMMAND.replace("\\\n", "")), "--no-cache"],  # judged now, by this checkout
         cwd=Path(__file__).parent.parent,
         env={**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "PYTHONIOENCODING": "utf-8"},
         stdout=subprocess.PIPE,

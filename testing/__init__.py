@@ -1,6 +1,23 @@
 """
 normspec in a user's own tests: assertions on data, a pytest plugin, strategies for Hypothesis.
 
+assert_layer_norm and its like take the results first, then what the function was given, then its settings (eps, axes
+and so on) by name. These keywords say how the function computes, each in the words of spec/conventions.md:
+
+    storage="H0"                    what 16-bit data is rounded to: "H0" only results, "H1" the normalised value too,
+                                    "H2" the saved statistics too, "native" every operation
+    variance_algorithm="centred"    "shifted" or "one-pass" where the variance is a mean of squares less a squared mean
+    affine="folded"                 "centred" where (x - mean) r is formed before gamma and beta are applied
+    cast="last"                     of rms_norm: "before-gain" where it is rounded to 16 bits before the gain too
+    running_variance="biased"       of batch_norm: "bessel" where the running variance is of variances by n - 1
+    subnormals="kept"               "flushed" where subnormal numbers become zero
+
+and these, what is looked at:
+
+    check_dtype=True                whether a result with another dtype than its input's fails; if False, it is rounded
+    sample=None                     an int: how many groups to look at; None for all
+    seed=0                          an int: which groups those are
+
 Every name is imported when it is first used (PEP 562): pytest loads the plugin of this package in every run.
 """
 

@@ -5,8 +5,7 @@ Arrays may be of NumPy, PyTorch, TensorFlow, JAX, MXNet or CuPy, or anything tha
 buffer, on any device, of float16, bfloat16, float32 or float64. Pass the function's inputs and results unchanged. The
 operator's page in ``spec/`` says what the arguments mean; gamma and beta may be None.
 
-``storage`` is about 16-bit data: "H0" where only results are rounded to it, "H1" where the normalised value is too,
-"H2" where the saved statistics are too, "native" where every operation is. options.py has the other keywords.
+help(normspec.testing) says what ``storage`` and the other keywords mean.
 
 A result that is ``...`` is not judged. None fails as y and as dx, and as dgamma where gamma is given, because a
 function that has lost a gradient returns None. None as dbeta is not judged, because a layer may have no beta.
@@ -39,7 +38,11 @@ def assert_layer_norm(
     y: Any, x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5, axes: Sequence[int] = (-1,), storage: str = "H0",
     **options: Unpack[CentredOptions],
 ) -> Judgement:  # fmt: skip
-    """Assert that y is LayerNorm over the trailing axes ``axes`` of x; gamma and beta have the shape of these axes."""
+    """
+    Assert that y is LayerNorm over the trailing axes ``axes`` of x; gamma and beta have the shape of these axes.
+
+    The other keywords: help(normspec.testing).
+    """
     chosen = JudgementOptions.of("layer_norm", storage=storage, **options)
     return judge_or_raise(
         "layer_norm", {"y": y}, {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "axes": axes}, chosen
@@ -54,6 +57,8 @@ def assert_layer_norm_grads(
     Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape.
 
     LayerNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes.
+
+    The other keywords: help(normspec.testing).
     """
     results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
     return judge_or_raise(
@@ -70,7 +75,11 @@ def assert_rms_norm(
     y: Any, x: Any, gamma: Any, *, eps: float = 1e-5, axes: Sequence[int] = (-1,),
     storage: str = "H0", cast: str = "last", **options: Unpack[Options],
 ) -> Judgement:  # fmt: skip
-    """Assert that y is RMSNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes."""
+    """
+    Assert that y is RMSNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes.
+
+    The other keywords: help(normspec.testing).
+    """
     chosen = JudgementOptions.of("rms_norm", storage=storage, cast=cast, **options)
     return judge_or_raise("rms_norm", {"y": y}, {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}, chosen)["y"]
 
@@ -83,6 +92,8 @@ def assert_rms_norm_grads(
     Assert that dx and dgamma are the gradients of sum(y g), g of x's shape.
 
     RMSNorm over the trailing axes ``axes`` of x; gamma has the shape of these axes.
+
+    The other keywords: help(normspec.testing).
     """
     results, inputs = {"dx": dx, "dgamma": dgamma}, {"x": x, "gamma": gamma}
     return judge_or_raise(
@@ -99,7 +110,11 @@ def assert_group_norm(
     y: Any, x: Any, gamma: Any, beta: Any, *, groups: int, eps: float = 1e-5, channel_axis: int = 1,
     storage: str = "H0", **options: Unpack[CentredOptions],
 ) -> Judgement:  # fmt: skip
-    """Assert that y is GroupNorm over ``groups`` groups of channels; samples lie along axis 0."""
+    """
+    Assert that y is GroupNorm over ``groups`` groups of channels; samples lie along axis 0.
+
+    The other keywords: help(normspec.testing).
+    """
     chosen = JudgementOptions.of("group_norm", storage=storage, **options)
     return judge_or_raise(
         "group_norm",
@@ -118,6 +133,8 @@ def assert_group_norm_grads(
     Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape.
 
     GroupNorm over ``groups`` groups of channels; samples lie along axis 0, gamma has shape (channels,).
+
+    The other keywords: help(normspec.testing).
     """
     results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
     return judge_or_raise(
@@ -134,7 +151,11 @@ def assert_instance_norm(
     y: Any, x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5, channel_axis: int = 1,
     storage: str = "H0", **options: Unpack[CentredOptions],
 ) -> Judgement:  # fmt: skip
-    """Assert that y is InstanceNorm over each channel of each sample; samples lie along axis 0."""
+    """
+    Assert that y is InstanceNorm over each channel of each sample; samples lie along axis 0.
+
+    The other keywords: help(normspec.testing).
+    """
     chosen = JudgementOptions.of("instance_norm", storage=storage, **options)
     return judge_or_raise(
         "instance_norm",
@@ -153,6 +174,8 @@ def assert_instance_norm_grads(
     Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape.
 
     InstanceNorm over each channel of each sample; samples lie along axis 0, gamma has shape (channels,).
+
+    The other keywords: help(normspec.testing).
     """
     results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
     return judge_or_raise(
@@ -177,6 +200,8 @@ def assert_batch_norm(
     Without ``training`` the running statistics normalise x. ``new_running_mean`` and ``new_running_var`` are judged
     if they are given; ``momentum`` is the weight of the new statistic. ``running_variance``: "biased", or "bessel"
     where the running variance averages variances that were divided by n - 1.
+
+    The other keywords: help(normspec.testing).
     """
     results = {"y": y, "new_running_mean": new_running_mean, "new_running_var": new_running_var}
     inputs = {"x": x, "gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
@@ -194,6 +219,8 @@ def assert_batch_norm_grads(
     Assert that dx, dgamma and dbeta are the gradients of sum(y g), g of x's shape.
 
     BatchNorm over each channel of x; the statistics are used without ``training``.
+
+    The other keywords: help(normspec.testing).
     """
     results = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}
     inputs = {"x": x, "gamma": gamma, "beta": None, "running_mean": running_mean, "running_var": running_var}

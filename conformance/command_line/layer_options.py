@@ -33,7 +33,8 @@ _fixed = click.option(
 _layers = click.option(
     "--layers",
     is_flag=True,
-    help="The target is a model of PyTorch or Keras: check one normalisation layer of each kind in it.",
+    help="The target is a model of PyTorch, Keras, flax.nnx or Equinox: check one normalisation layer of each kind "
+    "in it.",
 )
 
 

@@ -50,13 +50,19 @@ framework_option = click.option(
     "Needed if its imports do not show it.",
 )
 
-dtype_option = click.option(
-    "--dtype",
-    "dtypes",
-    multiple=True,
-    metavar="D",
-    help="float16, bfloat16, float32 or float64; repeat for several. Default: all that the target has.",
-)
+
+def dtype_option_with(default: str):
+    """`--dtype`, with these words for its default."""
+    return click.option(
+        "--dtype",
+        "dtypes",
+        multiple=True,
+        metavar="D",
+        help=f"float16, bfloat16, float32 or float64; repeat for several. Default: {default}.",
+    )
+
+
+dtype_option = dtype_option_with("all that the target has")
 
 device_option = click.option(
     "--device",

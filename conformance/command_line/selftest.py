@@ -11,12 +11,12 @@ from ..reporting.layout import console_on
 from ..reporting.matrix_table import print_matrix
 from .console import progress_on
 from .destination import ensure_writable, write
-from .options import dtype_option, jobs_option, profile_option, seed_option
+from .options import dtype_option_with, jobs_option, profile_option, seed_option
 
 
 @click.command()
 @click.option("--op", "ops", multiple=True, metavar="OP", help="An operator, such as highway; repeat for several.")
-@dtype_option
+@dtype_option_with("for each fault all in which it shows, for each sound function all")
 @profile_option("quick")
 @seed_option
 @jobs_option

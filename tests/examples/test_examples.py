@@ -137,3 +137,9 @@ def test_some_examples_need_no_framework():
     """A reader without PyTorch finds sound and faulty ones to run."""
     blocks = [one for file in FOLDER.glob("*.py") if not needs_torch(file) for one in stated(file)]
     assert {one.status for one in blocks} == {0, 1}
+
+
+def test_every_example_is_on_the_page():
+    """docs/examples.md has a row for each file."""
+    page = (FOLDER.parent / "docs" / "examples.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(\w+\.py)`", page, re.M)) == {file.name for file in FOLDER.glob("*.py")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array as buffer
 
+import attrs
 import ml_dtypes
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from normspec.adapters.numpy.operators import IMPLEMENTATIONS
 from normspec.conformance.faults import registered
 from normspec.reference.envelope import envelope_of
 from normspec.testing import OutsideEnvelope, call
+from normspec.testing.options import JudgementOptions
 
 DTYPES = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
 
@@ -350,3 +352,12 @@ def test_of_what_is_refused_pytest_shows_the_line_of_the_test(wrong):
     with pytest.raises((AssertionError, TypeError, ValueError)) as caught:
         testing.assert_layer_norm(**({"y": inputs["x"], **inputs, **settings} | wrong))
     assert {str(one.path) for one in caught.traceback.filter(caught)} == {__file__}
+
+
+def test_the_help_lists_every_keyword_with_its_default():
+    """Type, meaning and default of each option stand in `help(normspec.testing)`, to which each assertion points."""
+    for field in attrs.fields(JudgementOptions):
+        default = f'"{field.default}"' if isinstance(field.default, str) else field.default
+        assert f"\n    {field.name}={default} " in testing.__doc__
+    for name in (one for one in testing.__all__ if one.startswith("assert_")):
+        assert "help(normspec.testing)" in getattr(testing, name).__doc__, name
