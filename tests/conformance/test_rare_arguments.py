@@ -76,3 +76,18 @@ def test_a_cotangent_whose_values_cancel_is_not_zero() -> None:
 
     target: Target = function("layer_norm", made.call, vjp=vjp)
     assert result(run(target, requirements={"LN-G1"}), "LN-G1").verdict is Verdict.FAIL
+
+
+def test_a_scale_that_is_kept_under_the_first_mean_only() -> None:
+    """In inference, a batch_norm that keeps r of a shape and its first running mean violates CM-P2."""
+    made, kept = VARIANT["bn-plain"].build(), dict[object, np.ndarray]()
+
+    def batch_norm(x: np.ndarray, gamma: Any, beta: Any, mean: np.ndarray, var: np.ndarray, **settings: Any) -> Any:
+        if not settings["training"] and len(mean):
+            key = (x.shape, x.dtype, settings["eps"], float(mean[0]))
+            var = kept.setdefault(key, var.copy())
+        y, *statistics = made.call(x, gamma, beta, mean, var, **settings)
+        return (y, *statistics)
+
+    report = run(function("batch_norm", batch_norm), requirements={"CM-P2"}, forward_only=True)
+    assert result(report, "CM-P2").verdict is Verdict.FAIL
