@@ -99,7 +99,7 @@ class RowEnvelope:
             error = (
                 error
                 + 2 * a.u * (np.abs(self.beta) + np.abs(self.gamma) * rows.magnitude * rows.r_high)
-                + a.eta * (rows.magnitude + 2)
+                + a.eta * (rows.magnitude + 2 + rows.r_high)
                 + 2 * a.flush
             )
         if self.adds_h1_terms:
@@ -125,12 +125,12 @@ class RowEnvelope:
 
     def projection(self, g: Array, h: Array) -> tuple[Array, Array, Array]:
         """Return P h = h - mean(h) - xh mean(h xh) of h = gamma g, its error, and the sum of its terms' sizes (A11)."""
-        a, rows, s = self.arithmetic, self.rows, self.rows.s
+        a, rows, s, n = self.arithmetic, self.rows, self.rows.s, self.rows.n
         size, xh, xe = np.abs(h), np.abs(rows.xh), rows.xh_error
         c1, c2 = mean(h), mean(h * rows.xh)
         gain, lost = self._gain, a.flush * (np.abs(self.gamma) + np.abs(g))
         gains = mean(gain)
-        e1 = a.u * (s + 3) * mean(size) + (2 * a.eta + 3 * a.flush) * gains + mean(lost)
+        e1 = a.u * (s + 3) * mean(size) + ((n + 1) * a.eta + 3 * n * a.flush) * gains + mean(lost)
         if not rows.centred:
             c1 = e1 = np.zeros_like(c1)
         e2 = (
@@ -138,15 +138,15 @@ class RowEnvelope:
             + rows.rho * np.abs(c2)
             + a.u * (s + 4) * mean(size * (xh + xe))
             + rows.mean_error * rows.r_high * a.u * (s + 2) * mean(size)
-            + a.eta * ((3 + 2 * rows.r_high) * gains + mean(size))
+            + a.eta * ((n + 2 + (n + 3) * rows.r_high) * gains + mean(size))
             + mean(lost * (xh + xe))
-            + 3 * a.flush * (rows.r_high * mean(size) + (1 + rows.r_high) * gains)
+            + 3 * a.flush * (rows.r_high * mean(size) + n * (1 + rows.r_high) * gains)
         )
         if rows.folded:
-            apart = a.u * (s + 5) * mean(size * rows.magnitude) + a.eta * mean(gain * (2 + rows.magnitude))
+            apart = a.u * (s + 5) * mean(size * rows.magnitude) + (n + 1) * a.eta * mean(gain * (1 + rows.magnitude))
             if a.flush:
                 apart = apart + mean(lost * rows.magnitude)
-                apart = apart + a.flush * (mean(size) + 3 * mean(gain * (1 + rows.magnitude)))
+                apart = apart + a.flush * (mean(size) + 3 * n * mean(gain * (1 + rows.magnitude)))
             e2 = e2 + rows.r_high * apart
         c2_high = np.abs(c2) + e2
         sizes = size + np.abs(c1) + xh * np.abs(c2)
@@ -172,10 +172,11 @@ class RowEnvelope:
         xh, cotangent = np.abs(rows.xh) + rows.xh_error, np.abs(g)
         without_gain = cotangent + mean(cotangent) + xh * mean(cotangent * xh)
         error = rows.r_high * te + np.abs(dx) * (rows.rho + 2 * a.u)
-        error = error + a.eta * (self._gain * (3 + self._deviation) + without_gain)
+        of_gain = rows.n + 3 + (2 + 4 / rows.n) * self._deviation
+        error = error + a.eta * (self._gain * of_gain + without_gain)
         error = error + a.flush * rows.r_high * without_gain
         if rows.folded:
-            error = error + a.eta * self._gain * (rows.magnitude + 1)
+            error = error + a.eta * self._gain * (2 * rows.magnitude + 1)
         if rows.centred and a.accuracy.variance == "shifted":  # the gradient of the shift is added to one element
             error = error + a.u * (rows.s + 4) * rows.r_high * sizes.sum(axis=1, keepdims=True)
         if self.adds_h1_terms:

@@ -142,22 +142,22 @@ class Rows:
         if self.given_variance is not None:
             return np.zeros_like(self.v)
         if not self.centred:
-            return u * (self.s + 8) * self.v + 3 * eta
+            return u * (self.s + 8) * self.v + (self.n + 2) * eta
         e, v = self.mean_error, self.v
         sigma = np.sqrt(v)
         centred = (
             u * (self.s + 8 + 12 * np.sqrt(max(self.n - 2, 0))) * (v + e * e)
             + e * e
             + 2 * sigma * (u * self.partial_mean_factor * mean(np.abs(self.x)) + self.s * eta)
-            + (3 + self.depth) * eta
+            + (self.n + 2 + self.depth) * eta
         )
         if self.arithmetic.accuracy.variance == "one-pass":
             m = np.abs(self.mu)
-            passed = u * ((self.s + 4) * (v + m * m) + m * m) + 2 * m * e + e * e + 3 * eta
+            passed = u * ((self.s + 4) * (v + m * m) + m * m) + 2 * m * e + e * e + (self.n + 2) * eta
             return np.maximum(passed, centred)
         if self.arithmetic.accuracy.variance == "shifted":
             far, e = self._farthest, self._shifted_mean_error
-            passed = u * ((self.s + 5) * (v + far * far) + far * far) + 2 * far * e + e * e + 3 * eta
+            passed = u * ((self.s + 5) * (v + far * far) + far * far) + 2 * far * e + e * e + (self.n + 2) * eta
             return np.maximum(passed, centred)
         return centred
 

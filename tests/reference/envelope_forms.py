@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import attrs
 import numpy as np
 
+from .envelope_moments import mean_of_shares
 from .envelope_sums import Array, Sum, number
 
 
@@ -44,6 +46,7 @@ OUTPUTS: dict[str, Form] = {
 }
 FOLDED_OUTPUTS: dict[str, Form] = {
     "x a + b": lambda c: c.x * (c.gamma * c.r) + (c.beta - c.mean * (c.gamma * c.r)),
+    "(gamma x - gamma mean) r": lambda c: (c.gamma * c.x - c.gamma * c.mean) * c.r + c.beta,
     "x r - mean r": lambda c: (c.x * c.r - c.mean * c.r) * c.gamma + c.beta,
 }
 
@@ -52,6 +55,12 @@ def three_terms(c: Call) -> Array:
     """r (h - mean(h) - xhat mean(h xhat))."""
     xhat = c.xhat
     return c.r * (c.h - c.total(c.h) / c.n - xhat * (c.total(c.h * xhat) / c.n))
+
+
+def of_shares(c: Call) -> Array:
+    """The three terms with means in which 1/n multiplies each term, and h d summed before r multiplies the sum."""
+    mean = partial(mean_of_shares, c.total)
+    return c.r * (c.h - mean(c.h) - c.xhat * (mean(c.h * (c.x - c.mean)) * c.r))
 
 
 def divided_last(c: Call) -> Array:
@@ -85,6 +94,7 @@ def folded_terms(c: Call) -> Array:
 #: dx.
 GRADIENTS: dict[str, Form] = {
     "three terms": three_terms,
+    "of shares": of_shares,
     "divided last": divided_last,
     "differentiated": differentiated,
 }

@@ -14,6 +14,17 @@ Moments = Callable[[Array], tuple[Array, Array]]
 Part = tuple[int, Array, Array]
 
 
+def mean_of_shares(total: Sum, terms: Array) -> Array:
+    """The sum of the terms, each times 1/n."""
+    return total(terms * (number(terms, 1) / number(terms, terms.shape[1])))
+
+
+def two_pass_of_shares(x: Array) -> tuple[Array, Array]:
+    """Two passes in which 1/n multiplies each term, as in a product with a vector of 1/n."""
+    center = mean_of_shares(pairs, x)
+    return center, mean_of_shares(pairs, (x - center) * (x - center))
+
+
 def _means(total: Sum, reciprocal: bool) -> Sum:
     if reciprocal:
         return lambda terms: total(terms) * (number(terms, 1) / number(terms, terms.shape[1]))
@@ -147,6 +158,7 @@ def blocks(x: Array) -> tuple[Array, Array]:
 CENTRED: dict[str, Moments] = {
     **{f"two-pass {name}": two_pass(total) for name, total in SUMS.items()},
     **{f"1/n {name}": two_pass(SUMS[name], reciprocal=True) for name in ("forwards", "pairs")},
+    "1/n each": two_pass_of_shares,
     "welford": welford,
     "tree": tree(merge),
     "tree weighted": tree(merge_weighted),

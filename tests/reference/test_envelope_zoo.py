@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import pytest
 
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.batch_norm import batch_norm_exact
 from normspec.reference.envelope import envelope_of
+from normspec.reference.rms_norm import rms_norm_vjp_exact
 
 from .envelope_data import adversarial, near_underflow, problem, regimes
 from .envelope_judge import ratio
@@ -51,13 +53,38 @@ def test_zoo_is_within_and_near(dtype, affine, operator):
 )
 def test_what_underflows_is_allowed_for(dtype, storage, widest, affine, operator):
     """A product that underflows may be multiplied by whatever factor comes after it, in any order of factors."""
-    few = {name: CENTRED[name] for name in ("two-pass pairs", "welford")}
+    few = {name: CENTRED[name] for name in ("two-pass pairs", "1/n each", "welford")}
     for seed in range(40):
         rng = np.random.default_rng(seed)
         n, eps = int(rng.choice([2, 3, 8, 32])), 2.0 ** int(rng.choice([-20, -1, widest // 2, widest]))
         rows = near_underflow(rng, n, dtype, operator, eps)
         found = worst(rows, few, AccuracyClass(affine=affine, storage=storage), sums=("pairs",))
         assert max(reached for reached, _ in found.values()) <= 1, (seed, found)
+
+
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+@pytest.mark.parametrize("deviation", [2.0**-76, 2.0**-69, 1.0])
+def test_shares_that_all_round_alike_are_allowed_for(operator, deviation):
+    """Where 1/n multiplies each term, n terms may lose half a subnormal number each, all in one direction."""
+    rng = np.random.default_rng(1)
+    for n in (24, 100, 256):
+        x = deviation * rng.choice([-1.0, 1.0], (3, n)) * rng.choice([1.0, 1.3, 1.7], (3, 1))
+        rows = problem(x.astype(np.float32), operator, eps=0.0)
+        found = worst(attrs.evolve(rows, g=np.full_like(rows.g, 1.3 * 2.0**-143)), {"1/n each": CENTRED["1/n each"]})
+        assert max(reached for reached, _ in found.values()) <= 1, (n, found)
+
+
+def test_what_the_chain_rule_loses_is_allowed_for():
+    """In rms_norm the gradient of the mean square underflows, and 2 x multiplies that."""
+    one = np.float32(1)
+    x, g = np.array([[-(2.0**10), 2.0**11]], np.float32), np.array([[2.0**-112, -(2.0**-111)]], np.float32)
+    gamma, settings = np.full(2, 2.0**-15, np.float32), {"eps": 1.0, "axes": (-1,)}
+    r, h = one / np.sqrt(np.square(x).mean(1, keepdims=True) + one), gamma * g
+    of_square = (h * x).sum(1, keepdims=True) * np.float32(-0.5) * (r * r * r) / np.float32(2)
+    dx = h * r + of_square * (np.float32(2) * x)
+    exact, _ = rms_norm_vjp_exact(x, gamma, g, **settings)
+    envelope = envelope_of("rms_norm", x, gamma, **settings, arithmetic=Arithmetic.of(np.dtype(np.float32)))
+    assert 0.1 < ratio(dx, exact, envelope.gradients(g)["dx"]).max() <= 1
 
 
 def test_parameter_gradients_come_near_on_plain_rows():
