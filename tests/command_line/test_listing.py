@@ -73,7 +73,9 @@ def test_a_target_that_does_not_import_spoils_nothing(only, monkeypatch, tmp_pat
     """One that raises, one that ends its process and one without an interpreter: a line each, and NumPy is listed."""
     only("numpy", "jax", "mxnet")
     (tmp_path / "mxnet.py").write_text("import os\nos.abort()\n", encoding="utf-8")
-    (tmp_path / "jax.py").write_text("raise ImportError('libnone.so is\\nnot here')\n", encoding="utf-8")
+    (tmp_path / "jax").mkdir()
+    text = "raise ImportError('libnone.so is\\nnot here')\n"
+    (tmp_path / "jax" / "__init__.py").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in ("jax", "mxnet"):
         monkeypatch.delitem(sys.modules, name, raising=False)
