@@ -93,7 +93,9 @@ def equal(
     found = _bits(case, name, got, want, note)
     if found.violated:  # beyond the range rules nothing is promised, bits included
         found = _bits(case, name, got, want, note, np.isfinite(bound(False)))
-    if not found.violated or all(subject.repeats_itself(made, name, value, AGAIN) for made, value in calls):
+    if not found.violated:
+        return found
+    if all(subject.repeats_itself(made, name, value, AGAIN) for made, value in calls):
         return subject.related(found, got.shape)
     return close(subject, case, name, got, want.astype(np.float64), bound, f"{note}; repeated calls differ in bits")
 

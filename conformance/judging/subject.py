@@ -505,9 +505,9 @@ class Subject:
 
         ``shape``: of what was compared, which may be only a part of a result; then nothing is added.
         """
-        name, truth = finding.output, self.truth(finding.case)
         if not finding.violated:
             return finding
+        name, truth = finding.output, self.truth(finding.case)
         if name in finding.case.record.outputs:
             exact = truth.outputs()[name]
         else:
