@@ -48,7 +48,7 @@ _HARD: Kinds = (
     ("scaled", 6),
     ("witness", 9),
 )
-_EXTREME: Kinds = (("near_overflow", 0), ("normal", 0), ("near_overflow", 1), ("subnormal", 0))
+_EXTREME: Kinds = (("near_overflow", 0), ("normal", 0), ("near_overflow", 1), ("subnormal", 0), ("subnormal", 1))
 #: Few values, where the divisor of the variance shows.
 _FEW: Kinds = (("witness", 0), ("normal", 0), ("integers", 0), ("scaled", 2), ("witness", 6))
 _NEAR: Kinds = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2), ("near_eps", 5), ("witness", 2))

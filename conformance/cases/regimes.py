@@ -140,6 +140,9 @@ def _edges(drawing: Drawing) -> Array:
 
 
 def _subnormal(drawing: Drawing) -> Array:
+    """A few times the smallest number; every other group has values up to the smallest normal number."""
+    if drawing.index % 2:
+        return drawing.random.uniform(-0.99, 0.99, drawing.n) * drawing.format.smallest_normal
     return drawing.random.integers(-9, 10, drawing.n).astype(np.float64) * drawing.format.smallest_subnormal
 
 

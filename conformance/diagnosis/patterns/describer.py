@@ -272,9 +272,12 @@ class Describer:
         return self._cases(tamed(one) for one in (*free, *self._of_deck(FRESH_SEED, None if every else _FRESH_CASES)))
 
     def _of_deck(self, seed: int, number: int | None) -> list[Description]:
-        """About this number of the deck's ordinary cases, evenly spread; all for None."""
-        plain = [one for one in profile_of("quick").cases(self.operator, seed) if _ordinary(one)]
-        return plain if number is None else plain[:: max(1, len(plain) // number)]
+        """About this number of the deck's ordinary cases, evenly spread; for None all, and those of one purpose too."""
+        deck = [one for one in profile_of("quick").cases(self.operator, seed) if _ordinary(one)]
+        if number is None:
+            return deck
+        plain = [one for one in deck if not one.only]
+        return plain[:: max(1, len(plain) // number)]
 
     def _cases(self, descriptions: Iterable[Description]) -> list[Case]:
         found = [self.observer.case(one) for one in descriptions]
