@@ -128,7 +128,7 @@ def _hooks(layer: nn.Module, blocks: Sequence[Block], noted: Sequence[Tensors], 
 
 def takes_no_part(*tensors: Any, **settings: Any) -> Any:
     """The call of a layer that has sublayers of its own: always raises Unsupported."""
-    raise Unsupported("the layer brings its own sublayers and takes none: it is judged at its seams")
+    raise Unsupported("the layer has its own sublayers and takes none: it is judged at its seams")
 
 
 #: The most features of a layer: each call draws new weights, several times the square of this in number.

@@ -117,7 +117,7 @@ def _as_sequences(description: Description) -> Description:
     """
     The description with its groups as positions of one sequence, as an attention layer takes them.
 
-    The layer brings its own sublayers, so descriptions that differ only in their parts become the same.
+    The layer has its own sublayers, so descriptions that differ only in their parts become the same.
     """
     description = attrs.evolve(
         description, recipe="leaf", logits="mixed", requirements=description.requirements - LAWS - PARTS

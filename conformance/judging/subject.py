@@ -290,7 +290,7 @@ class Subject:
         return self.session.nested(kind, case.inputs, case.settings, tangents, other, parts=case.parts)
 
     def seams(self, case: Case) -> list[dict[str, np.ndarray]]:
-        """The recordings around the sublayers of a layer that brings its own."""
+        """The recordings around the sublayers of a layer that has its own."""
         self._require_accepted(case)
         inputs = {name: case.inputs[name] for name in ("x", "gamma", "beta")}
         return self.session.seams(inputs, case.settings, case.g)
