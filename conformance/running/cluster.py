@@ -40,6 +40,21 @@ class NoCluster(NormspecError):
     """There is no cluster at the address, or it cannot judge the target."""
 
 
+class _ClientClosedOnFailure(Client):
+    """A client that closes when it cannot connect.
+
+    Dask's own stays open after some errors. The garbage collector then closes it in whichever thread it runs, which
+    blocks when that thread is starting another client.
+    """
+
+    def start(self, **options: Any) -> None:
+        try:
+            super().start(**options)
+        except BaseException:
+            self.close()
+            raise
+
+
 class Cluster:
     """Judges units on the workers of a running Dask cluster."""
 
@@ -82,7 +97,7 @@ class Cluster:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # _fit reports workers with other versions
-                return Client(self._address, timeout=_CONNECTING, set_as_default=False, name="normspec")
+                return _ClientClosedOnFailure(self._address, timeout=_CONNECTING, set_as_default=False, name="normspec")
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise NoCluster(
                 f"no Dask scheduler answers at {self._address} within {_CONNECTING:g} seconds"
