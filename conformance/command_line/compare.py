@@ -2,60 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from typing import Any
 
 import click
 
 from ..reporting.layout import console_on
-from ..requests.configuration import configuration
-from .console import progress_on
-from .destination import STDOUT, ensure_writable, status_after_writing
-from .options import (
-    config_option,
-    device_option,
-    framework_option,
-    memory_limit_option,
-    python_option,
-    time_limit_option,
-)
-from .settings import interpreters, setting, targets_to_check
+from .destination import STDOUT, status_after_writing
+from .measuring import measured, measuring_options
 
 
 @click.command()
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
-@click.option("--op", "ops", multiple=True, metavar="OP", help="An operator; layer_norm and batch_norm by default.")
-@framework_option
-@click.option(
-    "--dtype",
-    default="float32",
-    show_default=True,
-    metavar="D",
-    help="The dtype of all rows that are not about a particular dtype.",
-)
-@device_option
-@python_option
-@time_limit_option
-@memory_limit_option
-@config_option
-@click.option("--all-bindings", is_flag=True, help="Measure every binding of an operator, not only the first.")
+@measuring_options("layer_norm and batch_norm", "row")
 @click.option("--markdown", is_flag=True, help="Print GitHub's Markdown in place of the table.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the table with its evidence; - for standard output.")
 @click.pass_context
-def compare(
-    context: click.Context,
-    targets: tuple[str, ...],
-    ops: tuple[str, ...],
-    framework: str | None,
-    dtype: str,
-    pythons: tuple[str, ...],
-    config: str | None,
-    all_bindings: bool,
-    markdown: bool,
-    json_file: str | None,
-    **_: Any,  # configurable options are read from the context
-) -> int:
+def compare(context: click.Context, targets: tuple[str, ...], markdown: bool, **given: Any) -> int:
     """Compare targets where implementations differ by design or by accident.
 
     Every cell is measured by calls of the target: eps, variance, momentum, axes, accuracy, the results for
@@ -67,24 +30,8 @@ def compare(
     from ..compare.run import compare as measure
     from ..reporting.comparison import print_comparison
 
-    configured = configuration(config)
-    if json_file is not None:
-        ensure_writable(json_file)
-    paths = interpreters(pythons, configured)
-    names = targets_to_check(tuple(dict.fromkeys(targets)), pythons, paths, configured, ops or None)
-    with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:  # a target's prints are not the table's
-        comparison = measure(
-            names,
-            op=tuple(dict.fromkeys(ops)) or None,
-            dtype=dtype,
-            device=setting(context, configured, "device"),
-            framework=framework,
-            all_bindings=all_bindings,
-            python=paths or None,
-            time_limit=setting(context, configured, "time-limit"),
-            memory_limit=setting(context, configured, "memory-limit"),
-            progress=listener,
-        )
+    comparison = measured(measure, context, tuple(dict.fromkeys(targets)), given)
+    json_file = given["json_file"]
     table = sys.stderr if json_file == STDOUT else sys.stdout
     if markdown:
         click.echo(comparison.to_markdown(), nl=False, file=table)

@@ -1,0 +1,81 @@
+"""What `normspec compare` and `normspec identify` share: their options, and how these reach the measurement."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from ..requests.configuration import configuration
+from .console import progress_on
+from .destination import ensure_writable
+from .options import (
+    config_option,
+    device_option,
+    framework_option,
+    memory_limit_option,
+    python_option,
+    time_limit_option,
+)
+from .settings import interpreters, setting, targets_to_check
+
+Measured = TypeVar("Measured")
+
+
+def measuring_options(default_operators: str, line: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options of a command that measures. ``line``: its word for what one measurement gives."""
+    options = (
+        click.option("--op", "ops", multiple=True, metavar="OP", help=f"An operator; by default {default_operators}."),
+        framework_option,
+        click.option(
+            "--dtype",
+            default="float32",
+            show_default=True,
+            metavar="D",
+            help=f"The dtype of all {line}s that are not about a particular dtype.",
+        ),
+        device_option,
+        python_option,
+        time_limit_option,
+        memory_limit_option,
+        config_option,
+        click.option("--all-bindings", is_flag=True, help="Measure every binding of an operator, not only the first."),
+    )
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
+
+def measured(
+    measure: Callable[..., Measured], context: click.Context, targets: tuple[str, ...], given: Mapping[str, Any]
+) -> Measured:
+    """Call `normspec.compare` or `normspec.identify` with the options that the user gave, defaults and configuration.
+
+    What a target prints goes to standard error: it is no part of the result.
+    """
+    configured = configuration(given["config"])
+    if given["json_file"] is not None:
+        ensure_writable(given["json_file"])
+    pythons, operators = given["pythons"], tuple(dict.fromkeys(given["ops"])) or None
+    paths = interpreters(pythons, configured)
+    names = targets_to_check(targets, pythons, paths, configured, operators)
+    with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:
+        return measure(
+            names,
+            op=operators,
+            dtype=given["dtype"],
+            device=setting(context, configured, "device"),
+            framework=given["framework"],
+            all_bindings=given["all_bindings"],
+            python=paths or None,
+            time_limit=setting(context, configured, "time-limit"),
+            memory_limit=setting(context, configured, "memory-limit"),
+            progress=listener,
+        )
