@@ -69,8 +69,11 @@ def _trailing(description: Description, fixed: FixedSettings) -> Description:
     leading = description.leading if description.leading is not None else (count,)
     ranks = fixed.ranks or fixed.native
     if ranks and len(leading) + len(features) not in ranks:
-        others = min((rank - len(features) for rank in ranks if rank >= len(features)), default=len(leading))
-        leading = factor(count, others) if others else ()
+        others = min((rank - len(features) for rank in ranks if rank > len(features)), default=0)
+        if not others:  # all axes are normalised together: one group
+            description, leading = attrs.evolve(description, groups=description.groups[:1], repeat=None), ()
+        else:
+            leading = factor(count, others)
     plain = len(features) == 1 and description.features is None
     shaped = {"features": None if plain else features, "leading": None if leading == (count,) else leading}
     if (

@@ -170,13 +170,15 @@ class FirstCalls:
                     place += 1
 
     def _descriptions(self) -> Iterator[Description]:
-        """Small cases with every parameter."""
+        """Small cases with every parameter, for which the target takes new shapes."""
         for one in profile_of("quick").cases(self.maker.operator, FRESH_SEED):
             if one.only or one.mixed or one.large or one.n < 2:
                 continue
             fit = fitted(tamed(one), self.subject.binding)
             case = None if fit is None else self.maker.library.case(fit)
-            if fit is not None and case is not None and all(value is not None for value in case.inputs.values()):
+            if fit is None or case is None or any(value is None for value in case.inputs.values()):
+                continue
+            if self._in_new_shape(fit, 0).x.shape != self._in_new_shape(fit, 1).x.shape:
                 yield fit
 
     def _in_new_shape(self, description: Description, place: int) -> Case:

@@ -1,0 +1,54 @@
+"""Plainer cases: what is tried to make a counterexample small, and in which order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from normspec.conformance.cases.description import Description
+from normspec.conformance.cases.plain import plainer
+
+GROUPS = tuple(("uniform", index) for index in range(6))
+
+
+def tried(operator: str, **like: Any) -> list[Description]:
+    """Descriptions with fewer values than one of six groups, in the order in which they are tried."""
+    description = Description(operator, groups=GROUPS, **like)
+    values = description.n * description.count_of_groups, description.count, description.samples
+    return [
+        one
+        for one in plainer(description)
+        if (one.n * one.count_of_groups, one.count, one.samples) != values or one.samples != description.samples
+    ]
+
+
+def test_groups_alone_come_first_then_halves_then_shorter_groups():
+    """Every group is tried alone, since one of them may be the only one that shows the violation."""
+    found = tried("layer_norm", n=12)
+    assert [one.groups for one in found[:8]] == [*((group,) for group in GROUPS), GROUPS[:3], GROUPS[3:]]
+    assert [one.n for one in found[:8]] == [12] * 8
+    assert [(one.n, one.groups) for one in found[8:]] == [(n, GROUPS) for n in (2, 3, 4, 6, 11)]
+
+
+def test_every_axis_is_made_shorter_by_itself():
+    """A violation that needs several axes keeps them, each as short as it may be."""
+    found = tried("layer_norm", n=12, features=(3, 4), leading=(2, 3))[13:]
+    features = [(1, 4), (2, 4), (3, 1), (3, 2), (3, 3)]
+    assert [(one.features, one.n) for one in found[:5]] == [(one, one[0] * one[1]) for one in features]
+    leading = [(1, 3), (2, 1), (2, 2)]
+    assert [(one.leading, one.groups) for one in found[5:]] == [(one, GROUPS[: one[0] * one[1]]) for one in leading]
+    repeated = tried("layer_norm", n=12, leading=(2, 3), repeat=6)
+    assert all(one.leading in ((2, 3), None) for one in repeated)  # its groups are no axis of their own
+
+
+def test_samples_and_groups_of_channels_become_fewer():
+    """With channels, the values of a group, the groups and the samples go down by themselves."""
+    found = tried("group_norm", n=12, samples=3)[13:]
+    assert [one.n for one in found[:4]] == [2, 4, 6, 11]
+    assert [one.groups for one in found[4:8]] == [GROUPS[:count] for count in (2, 4, 3, 5)]
+    assert [one.samples for one in found[8:]] == [1, 2]
+    assert all(one.samples == 3 for one in found[:8])
+
+
+def test_of_branches_one_and_two_are_tried_first():
+    """Fewer branches are the greatest relief, and one branch is not the same as two."""
+    assert [one.count for one in tried("mhc", n=3, count=5)[:3]] == [1, 2, 4]
