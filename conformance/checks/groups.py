@@ -48,9 +48,13 @@ def of_samples(case: Case, values: np.ndarray) -> Case:
 
 
 def _shape(case: Case, samples: int) -> tuple[int, ...]:
-    """x's shape with this many samples along the first axis, in place of all axes along which gamma repeats."""
+    """
+    x's shape with this many samples along the first axis; the other axes along which gamma repeats have size 1.
+
+    The rank stays: many functions take one rank only.
+    """
     before = case.layout.before
     if before == (0,):
         return (samples, *case.x.shape[1:])
     rest = tuple(size for axis, size in enumerate(case.x.shape) if axis not in before)
-    return rest if case.record.groups is Groups.CHANNEL else (samples, *rest)
+    return rest if case.record.groups is Groups.CHANNEL else (samples, *(1 for _ in before[1:]), *rest)

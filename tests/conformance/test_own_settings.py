@@ -113,3 +113,22 @@ def test_a_function_of_one_group_is_judged_and_diagnosed(tmp_path, wrong, confor
     assert report.conforms is conforms
     assert not report.notes and not [one for one in report.results if one.verdict is Verdict.ERROR]
     assert bool(report.causes) is not conforms
+
+
+def test_a_function_of_one_rank_is_judged_by_the_laws_about_other_groups(tmp_path):
+    """A group alone, or between others, keeps the rank of x: (batch, tokens, features) is what many functions take."""
+    (tmp_path / "own.py").write_text(
+        "import numpy as np\n"
+        "def layer_norm(x, gamma, beta, *, eps, axes):\n"
+        "    batch, tokens, features = x.shape\n"
+        "    z = x.astype(np.float64)\n"
+        "    y = (z - z.mean(-1, keepdims=True)) / np.sqrt(z.var(-1, keepdims=True) + eps)\n"
+        "    y = y * (1 if gamma is None else gamma) + (0 if beta is None else beta)\n"
+        "    return y.astype(x.dtype)\n"
+    )
+    laws = ["LN-L7", "LN-L8", "LN-L16", "LN-L17"]
+    report = normspec.check(
+        f"{tmp_path / 'own.py'}:layer_norm", fixed={"rank": 3, "axes": -1}, profile="quick", dtypes=["float32"],
+        forward_only=True, cache=False, only=laws,
+    )  # fmt: skip
+    assert {one.requirement: one.verdict for one in report.results} == dict.fromkeys(laws, Verdict.PASS)
