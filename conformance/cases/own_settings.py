@@ -97,7 +97,7 @@ def _of_samples(description: Description, fixed: FixedSettings) -> Description:
     if fixed.channels is not None and (groups is not None or OPERATORS[description.operator].channels_alone):
         width = 1 if groups is None else fixed.channels // groups
         each = fixed.channels // width
-        positions = max(1, round(description.n / width))
+        positions = 1 if fixed.ranks == (2,) else max(1, round(description.n / width))
         samples = max(1, round(description.count_of_groups / each))
         description = _repeated(attrs.evolve(description, n=width * positions, width=width), samples * each)
         least = 3 if positions > 1 or OPERATORS[description.operator].channels_alone else 2

@@ -26,7 +26,7 @@ def alone(subject: Subject, case: Case) -> Iterator[Finding]:
     rows = case.layout.rows(subject.observe(case).outputs["y"])
     for group, single in _singles(subject, case):
         got = subject.outputs(single)["y"]
-        want = rows[group].reshape(got.shape).astype(np.float64)
+        want = single.layout.back(rows[group : group + 1]).astype(np.float64)
         bound = subject.bound(single, "y")
         yield close(subject, single, "y", got, want, sum_of(bound, bound), f"group {group} alone")
 
@@ -44,7 +44,7 @@ def alone_bits(subject: Subject, case: Case) -> Iterator[Finding]:
     y = subject.observe(case).outputs["y"]
     for group, single in _singles(subject, case):
         got = subject.outputs(single)["y"]
-        want, bound = case.layout.rows(y)[group].reshape(got.shape), subject.bound(single, "y")
+        want, bound = single.layout.back(case.layout.rows(y)[group : group + 1]), subject.bound(single, "y")
         yield equal(
             subject, single, "y", got, want, f"group {group} alone",
             calls=((single, got), (case, y)), bound=sum_of(bound, bound),

@@ -85,7 +85,8 @@ def fitted(description: Description, binding: Binding) -> Description | None:
         return description
     own = (description.rank, description.channel_axis)
     bound = "LN-F7" in description.requirements  # the case is about its dimensions, so they must stay
-    places = [own] if bound else [own, *((rank, axis) for axis in (1, -1) for rank in _RANKS)]
+    axes = (1, -1) if binding.fixed.channel_axis is None else (binding.fixed.channel_axis,)
+    places = [own] if bound else [own, *((rank, axis) for axis in axes for rank in _RANKS)]
     for place in places:
         if _takes(binding, description, *place):
             return attrs.evolve(description, rank=place[0], channel_axis=place[1])
