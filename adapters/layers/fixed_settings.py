@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from dataclasses import replace
 from typing import Any
@@ -14,11 +13,9 @@ from ...spec.operators import OPERATORS, Groups
 from ..fixed import parameter_choices
 from .canonical_calls import Layers, MadeLayer
 from .constructor import attribute
+from .dimensions import find_ranks
 from .numbers import eps_of, momentum_of
 from .trial import given_of, numbers_of, ordinary_values, rank_of, shape_of, size_of, trial_results
-
-#: How many dimensions x may have in a case.
-_RANKS = (1, 2, 3, 4, 5)
 
 #: The most values a group may have: exact values of a case take about half a kilobyte for each.
 _LARGEST = 1 << 18
@@ -45,7 +42,7 @@ def find_fixed_settings(layers: Layers) -> MadeLayer:
         _fix(layers, channel_axis=_channel_axis(layers, first))
         _fix(layers, **_channels(layers, first))
     if not layers.fixed.ranks:
-        ranks = _ranks_and_batch(layers)
+        ranks = find_ranks(layers)
         _fix(layers, **{"native" if record.groups is Groups.TRAILING else "ranks": ranks})
     if record.has_modes and layers.fixed.training is None and _is_frozen(layers, first):
         _fix(layers, training=False)
@@ -157,60 +154,6 @@ def _channels(layers: Layers, first: MadeLayer) -> dict[str, Any]:
             raise WrongSignature(f"{layers.label} does not say how many groups it has: say --fixed groups=8")
         found["groups"] = groups
     return found
-
-
-def _ranks_and_batch(layers: Layers) -> tuple[int, ...]:
-    """Like :func:`_ranks_and_layout`; if no call with one sample works, whole batches are tried too."""
-    try:
-        return _ranks_and_layout(layers)
-    except WrongSignature:
-        if not layers.kit.maps:
-            raise
-        layers.takes_batch = True
-        with contextlib.suppress(WrongSignature):
-            return _ranks_and_layout(layers)
-        layers.takes_batch = False
-        raise
-
-
-def _ranks_and_layout(layers: Layers) -> tuple[int, ...]:
-    """Like :func:`_ranks`; if no layout is declared and no call with channels last works, channels first is tried."""
-    declared = layers.declared
-    try:
-        return _ranks(layers)
-    except WrongSignature:
-        if declared.layout or OPERATORS[layers.operator].groups is not Groups.TRAILING or layers.fixed.axes != 1:
-            raise
-        layers.declared = replace(declared, layout="channels-first")
-        with contextlib.suppress(WrongSignature):
-            return _ranks(layers)
-        layers.declared = declared
-        raise
-
-
-def _ranks(layers: Layers) -> tuple[int, ...]:
-    """The ranks that x may have; empty if any. Raises WrongSignature if no call works."""
-    trailing = OPERATORS[layers.operator].groups is Groups.TRAILING
-    least = max(layers.fixed.axes or 1, 2 if layers.channels_first else 1) if trailing else 2
-    candidates = [rank for rank in _RANKS if rank >= least]
-    failed: Exception | None = None
-    found = []
-    for rank in candidates:
-        shape = shape_of(layers, rank)
-        try:
-            y = trial_results(layers, ordinary_values(shape))[0]
-        except Exception as error:
-            failed = failed or error
-            continue
-        if y.shape == shape:
-            found.append(rank)
-    if not found:
-        what = f"raises {one_line(failed)}" if failed is not None else "returns another shape"
-        raise WrongSignature(
-            f"{layers.label} {what} for x of shape {shape_of(layers, candidates[0])}, and for none of"
-            f" {candidates[0]} to {candidates[-1]} dimensions returns as much: it has to take only x"
-        )
-    return () if found == candidates and not layers.channels_first else tuple(found)
 
 
 def _is_frozen(layers: Layers, first: MadeLayer) -> bool:

@@ -30,9 +30,18 @@ def _one_sample_channels_last(inputs: Mapping[str, Any], settings: Mapping[str, 
     return len(shape) in (4, 5) and shape[0] == 1 and settings["channel_axis"] % len(shape) == len(shape) - 1
 
 
+def _one_sample_channels_first(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether x has one sample with the channels in axis 1, so that a cotangent in another layout may be misread."""
+    shape = inputs["x"].shape
+    return len(shape) in (4, 5) and shape[0] == 1 and settings["channel_axis"] % len(shape) == 1
+
+
 def _misread(failure: Failure) -> Predicted:
     """
     Whether each element comes from reading the cotangent's memory as if it were contiguous, with the channels first.
+
+    That memory has the channels last: because x has, or because the cotangent of an x with the channels first was given
+    in such a layout.
 
     Each row holds one channel of n values. The error of x - mean is 2 u of the largest |x|: relative to deviations of
     1/r, that is 2 u |x| r, hence the factor k. The error of a product or quotient is u, and that of a sum of n terms
@@ -40,10 +49,11 @@ def _misread(failure: Failure) -> Predicted:
     """
     assert failure.got is not None and failure.g is not None
     inputs = failure.inputs
-    x = np.asarray(inputs["x"], np.float64)
+    axis = failure.settings["channel_axis"]
+    x, g = (np.moveaxis(np.asarray(one, np.float64), axis, -1) for one in (inputs["x"], failure.g))
     channels = x.shape[-1]
     rows = x.reshape(-1, channels).T
-    g = np.asarray(failure.g, np.float64).reshape(channels, -1)  # misread: the right shape is (positions, channels)
+    g = g.reshape(channels, -1)  # misread: the right shape is (positions, channels)
     dtype = np.asarray(inputs["x"]).dtype.name
     u, eta, n = _U[dtype], _ETA.get(dtype, 0.0), rows.shape[1]
     gamma = inputs["gamma"]
@@ -63,13 +73,19 @@ def _misread(failure: Failure) -> Predicted:
         mean = g.mean(axis=1, keepdims=True)
         terms = np.abs(g) + np.abs(g).mean(axis=1, keepdims=True) + (np.abs(xhat) + 1) * (size / n + np.abs(mean))
         values = w * r * (g - mean - xhat * along / n)
-        predicted = values.T.reshape(x.shape)
-        bound = (np.abs(w) * r * off * k * terms).T.reshape(x.shape) + eta
+        predicted = np.moveaxis(values.T.reshape(x.shape), -1, axis)
+        bound = np.moveaxis((np.abs(w) * r * off * k * terms).T.reshape(x.shape), -1, axis) + eta
     return np.abs(failure.got - predicted) <= bound
 
 
-ON_CPU = tuple(
-    KnownViolation(
+#: Layouts of a cotangent in which the channels lie last in memory; "transposed" is one where an axis has one position.
+_CHANNELS_LAST = tuple(f"{which} {layout}" for which in ("cotangent", "x and cotangent") for layout in (
+    "channels_last", "transposed",
+))  # fmt: skip
+
+
+def _entry(requirement: str, output: str, **limits: Any) -> KnownViolation:
+    return KnownViolation(
         requirement,
         "the cotangent of one sample whose channels lie last in memory (channels_last, channels_last_3d) is read as if"
         " it were contiguous: the view behind batch_norm gives its axis of one sample a stride of C",
@@ -78,11 +94,20 @@ ON_CPU = tuple(
         outputs=(output,),
         devices=("cpu",),
         ranks=(4, 5),
-        where="one sample, channels last",
-        cases=_one_sample_channels_last,
         predicts=_misread,
-        always=False,  # few cases have one sample; `thorough` draws them
+        always=False,  # few cases have one sample; `thorough` draws them, and a layer with a few channels
+        **limits,
     )
-    for output, own in (("dx", "IN-G1"), ("dgamma", "IN-G2"), ("dbeta", "IN-G3"))
-    for requirement in (own, "CM-P2", "CM-N8", "CM-S1")
+
+
+ON_CPU = (
+    *(
+        _entry(requirement, output, where="one sample, channels last", cases=_one_sample_channels_last)
+        for output, own in (("dx", "IN-G1"), ("dgamma", "IN-G2"), ("dbeta", "IN-G3"))
+        for requirement in (own, "CM-P2", "CM-N8", "CM-S1")
+    ),
+    *(
+        _entry("CM-V2", output, where="one sample", notes=_CHANNELS_LAST, cases=_one_sample_channels_first)
+        for output in ("dx", "dgamma", "dbeta")
+    ),
 )

@@ -55,6 +55,30 @@ def test_the_prediction_is_what_pytorch_returns_and_not_what_is_right():
             assert np.all(known.covers(failure)) == covered, name
 
 
+def test_of_channels_first_a_cotangent_in_another_layout_is_covered():
+    """An x of one sample and contiguous, and the same cotangent with its channels last in memory."""
+    generator = torch.Generator().manual_seed(0)
+    x, g = (torch.randn(1, 3, 4, 5, generator=generator, dtype=torch.float64) for _ in range(2))
+    gamma, beta = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64), torch.zeros(3, dtype=torch.float64)
+
+    def gradients(g: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        leaves = [one.clone().requires_grad_() for one in (x, gamma, beta)]
+        y = torch.nn.functional.instance_norm(leaves[0], weight=leaves[1], bias=leaves[2], eps=1e-3)
+        return torch.autograd.grad(y, leaves, g)
+
+    inputs = {"x": x.numpy(), "gamma": gamma.numpy(), "beta": beta.numpy()}
+    settings, note = {"eps": 1e-3, "channel_axis": 1}, "cotangent channels_last"
+    wrong, right = gradients(g.contiguous(memory_format=torch.channels_last)), gradients(g)
+    for name, returned, exact in zip(("dx", "dgamma", "dbeta"), wrong, right, strict=True):
+        known = next(one for one in ON_CPU if one.requirement == "CM-V2" and one.outputs == (name,))
+        assert known.shows_in(inputs, settings) and known.within(x.shape, settings, name, note)
+        assert not known.within(x.shape, settings, name, "cotangent strided")
+        for values, covered in ((returned, True), (exact, False)):
+            failure = Failure(name, note, inputs, settings, g=g.numpy(), got=values.numpy(), expected=exact.numpy())
+            assert np.all(known.covers(failure)) == covered, name
+    assert not known.shows_in({**inputs, "x": np.concatenate([inputs["x"]] * 2)}, settings)
+
+
 def _right(x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, g: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """The gradients by plain arithmetic."""
     leaves = [one.clone().requires_grad_() for one in (x, gamma, beta)]

@@ -158,6 +158,89 @@ def test_a_rank_and_a_layout_are_found_out():
         torch.testing.assert_close(y, nn.functional.layer_norm(x, (8,)), rtol=1e-9, atol=1e-9)
 
 
+class ChannelsLast(nn.Module):
+    """A layer of torch's for images, on images with their channels last."""
+
+    def __init__(self, layer, rank=None):
+        super().__init__()
+        self.layer, self.rank = layer, rank
+
+    def forward(self, x):
+        assert x.ndim in (self.rank, self.rank or x.ndim)
+        return self.layer(x.movedim(-1, 1)).movedim(1, -1)
+
+
+def by_channel(num_features):
+    """BatchNorm1d of all positions: in rank 2 nothing tells where it takes the channels to lie."""
+
+    class Flat(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bn = nn.BatchNorm1d(num_features)
+
+        def forward(self, x):
+            return self.bn(x.reshape(-1, x.shape[-1])).reshape(x.shape)
+
+    return Flat()
+
+
+@pytest.mark.parametrize(
+    ("operator", "layer", "ranks"),
+    [
+        ("instance_norm", ChannelsLast(nn.InstanceNorm2d(5, affine=True)), (4,)),
+        ("instance_norm", ChannelsLast(nn.InstanceNorm2d(5), rank=4), (4,)),
+        ("instance_norm", ChannelsLast(nn.InstanceNorm3d(5)), (5,)),
+        ("group_norm", ChannelsLast(nn.GroupNorm(2, 6)), ()),
+        ("group_norm", ChannelsLast(nn.GroupNorm(2, 6, affine=False)), ()),
+        ("batch_norm", ChannelsLast(nn.BatchNorm2d(5)), (4,)),
+        ("batch_norm", by_channel, ()),
+    ],
+)
+def test_channels_that_lie_last_are_found_out(operator, layer, ranks):
+    """By the size of the parameters, or without any by which values of y one value of x reaches."""
+    fixed, _ = fixed_of(layer, operator)
+    assert (fixed.channel_axis, fixed.ranks) == (-1, ranks)
+
+
+@pytest.mark.parametrize(
+    ("operator", "layer", "ranks"),
+    [
+        ("instance_norm", nn.InstanceNorm2d(5), (4,)),
+        ("group_norm", nn.GroupNorm(2, 6, affine=False), ()),
+        ("batch_norm", nn.BatchNorm1d(5, affine=False), (2, 3)),
+    ],
+)
+def test_channels_that_lie_first_stay_there(operator, layer, ranks):
+    """As the framework's own layers take them."""
+    fixed, _ = fixed_of(layer, operator)
+    assert (fixed.channel_axis, fixed.ranks) == (1, ranks)
+
+
+def test_a_declared_layout_is_not_questioned():
+    """Whatever the layer seems to do: the user may check exactly that."""
+    layer = ChannelsLast(nn.GroupNorm(2, 6, affine=False))
+    assert fixed_of(layer, "group_norm", layout="channels-first")[0].channel_axis == 1
+    assert fixed_of(layer, "group_norm", fixed={"channel_axis": "1"})[0].channel_axis == 1
+
+
+class Bare(nn.Module):
+    """The same as OnImages, in any rank and without parameters: no size tells where the features lie."""
+
+    def forward(self, x):
+        centred = x - x.mean(1, keepdim=True)
+        return centred * torch.rsqrt(centred.square().mean(1, keepdim=True) + 1e-5)
+
+
+@pytest.mark.parametrize(("layer", "given"), [(OnImages, True), (Bare(), False)])
+def test_features_in_axis_1_are_found_out(layer, given):
+    """Of a class and of a layer without parameters too."""
+    _, binding = fixed_of(layer, "layer_norm")
+    x = torch.randn((2, 3, 4, 8), dtype=torch.float64)
+    gamma, beta = (torch.ones(8).double(), torch.zeros(8).double()) if given else (None, None)
+    y = binding.call(x, gamma, beta, eps=1e-5, axes=(-1,), mode="training")
+    torch.testing.assert_close(y, nn.functional.layer_norm(x, (8,)), rtol=1e-9, atol=1e-9)
+
+
 def test_momentum_is_measured_and_statistics_are_returned():
     """Also for a layer that replaces them by new tensors; its own are not changed."""
     layer = Moving(4)
