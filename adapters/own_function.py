@@ -32,7 +32,7 @@ from .known import KnownViolation, checked_entries, without_limits
 from .layers.names import operator_named
 from .loading import load_file, load_module
 from .own_call import EXAMPLES, OwnCall
-from .own_layer import is_layer_like, layer_target, which_operator
+from .own_layer import folder_of_layer, is_layer_like, layer_target, which_operator
 from .own_model import model_target
 from .target import Target
 from .traits_before_import import traits_before_import
@@ -241,8 +241,7 @@ def _check_signature(function: Callable[..., Any], operator: str, label: str) ->
     inspected, such as C code, is accepted as it is.
     """
     try:
-        # A torch module's __call__ takes anything and passes it to forward.
-        signature = inspect.signature(_attribute(function, "forward") if _has_modes(function) else function)
+        signature = inspect.signature(_with_signature(function))
     except Exception:
         return frozenset()
     try:
@@ -258,6 +257,13 @@ def _check_signature(function: Callable[..., Any], operator: str, label: str) ->
     keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     taken = {parameter.name for parameter in parameters if parameter.kind in keyword}
     return frozenset(OPERATORS[operator].optional) - taken
+
+
+def _with_signature(function: Callable[..., Any]) -> Any:
+    """What shows a call's arguments: __call__ of a layer of PyTorch or Keras takes anything and passes it on."""
+    if _has_modes(function):
+        return _attribute(function, "forward")
+    return _attribute(function, "call") if folder_of_layer(function) == "keras" else function
 
 
 def _hint(signature: inspect.Signature, operator: str) -> str:

@@ -15,13 +15,14 @@ class Doubled(keras.layers.RMSNormalization):
         return super().call(inputs) * 1
 
 
+@pytest.mark.parametrize("op", [None, "layer_norm"])
 @pytest.mark.parametrize("built", [False, True])
-def test_an_instance_that_is_not_built_is_checked_in_every_size(built):
-    """One that is built has its own."""
+def test_an_instance_that_is_not_built_is_checked_in_every_size(built, op):
+    """One that is built has its own. It is a layer, whether or not its operator is said."""
     layer = keras.layers.LayerNormalization(epsilon=1e-5)
     if built:
         layer.build((None, 6))
-    (binding,) = resolve(layer).bindings
+    (binding,) = resolve(layer, op=op).bindings
     assert binding.fixed.eps == 1e-5
     assert binding.fixed.shape == ((6,) if built else ())
     assert layer.built is built
