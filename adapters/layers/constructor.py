@@ -34,6 +34,8 @@ class Constructor:
         arguments: dict[str, str] = {}
         for parameter in taken:
             key = meaning(parameter.name)
+            if parameter.name == "scale" and isinstance(parameter.default, bool):
+                key = "scale"  # a flag, as in Keras; any other argument of this name may be a number
             if key is not None and key not in arguments:
                 arguments[key] = parameter.name
         handed = tuple(name for name in handed if any(one.name == name for one in taken))

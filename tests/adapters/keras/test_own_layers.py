@@ -32,3 +32,9 @@ def test_only_a_call_of_keras_may_differ_as_that_does():
     """Base classes do not matter. RMSNormalization has known violations on each backend."""
     assert resolve(keras.layers.RMSNormalization).bindings[0].known_violations
     assert not resolve(Doubled).bindings[0].known_violations
+
+
+def test_a_class_is_checked_with_every_choice_of_parameters():
+    """Its flags for gamma and beta are scale and center."""
+    (binding,) = resolve(keras.layers.LayerNormalization).bindings
+    assert binding.fixed.given == ()  # any
