@@ -50,6 +50,11 @@ class Declarations:
         """The declared value of a setting; None if there is none."""
         return _READ[name](self.fixed[name]) if name in self.fixed else None
 
+    @property
+    def channel_axis(self) -> int | None:
+        """The axis of the channels in the declared layout; None if none is declared."""
+        return {"channels-first": 1, "channels-last": -1}.get(self.layout)
+
     def affine(self, word: str) -> frozenset[str]:
         """Which of gamma and beta are declared as ``word``: ``none``, or always ``given``."""
         return frozenset(name for name in ("gamma", "beta") if self.fixed.get(name, "").lower() == word)

@@ -40,6 +40,8 @@ class OwnCall:
         Raises WrongSignature if the function lacks a setting that is not declared, or takes other arguments.
         """
         record = OPERATORS[operator]
+        if record.has_channels and declared.channel_axis is not None and "channel_axis" not in declared.fixed:
+            declared = replace(declared, fixed={**declared.fixed, "channel_axis": str(declared.channel_axis)})
         lacking = declared.affine("none")
         settings = _settings(function, operator, declared)
         signature = _signature(function)
@@ -132,7 +134,8 @@ def _fixed(
     possible, always = parameter_choices(operator), declared.affine("given")
     given = tuple(one for one in possible if not lacking & set(one) and always <= set(one))
     fixed = declared.settings()
-    if declared.layout == "channels-first" and not fixed.ranks:
+    trailing = OPERATORS[operator].groups is Groups.TRAILING
+    if trailing and declared.layout == "channels-first" and not fixed.ranks:
         fixed = replace(fixed, ranks=(2, 3, 4, 5))  # x with one axis has no axis 1
     return replace(fixed, given=() if len(given) == len(possible) else given)
 

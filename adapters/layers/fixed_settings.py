@@ -135,8 +135,8 @@ def _takes_two_axes(layers: Layers) -> bool:
 def _channel_axis(layers: Layers, first: MadeLayer) -> int:
     if layers.fixed.channel_axis is not None:
         return layers.fixed.channel_axis
-    own = layers.kit.axis_of(first.layer)
-    return {"channels-first": 1, "channels-last": -1}.get(layers.declared.layout, own)
+    declared = layers.declared.channel_axis
+    return layers.kit.axis_of(first.layer) if declared is None else declared
 
 
 def _channels(layers: Layers, first: MadeLayer) -> dict[str, Any]:

@@ -116,6 +116,22 @@ def test_a_function_is_called_with_what_it_takes():
         binding.call(x, gamma, gamma, eps=0.5, axes=(-1,))
 
 
+@pytest.mark.parametrize(("layout", "axis"), [("channels-first", 1), ("channels-last", -1)])
+def test_a_layout_says_where_a_function_has_its_channels(layout, axis):
+    """As --fixed channel_axis does, which outranks it; x is passed as it is."""
+
+    def group_norm(x, gamma, beta, *, eps, groups):
+        return x
+
+    (binding,) = from_callable(group_norm, None, "numpy", Declarations(layout=layout)).bindings
+    assert (binding.fixed.channel_axis, binding.fixed.ranks) == (axis, ())
+    declared = Declarations(layout=layout, fixed={"channel_axis": "2"})
+    (binding,) = from_callable(group_norm, None, "numpy", declared).bindings
+    assert binding.fixed.channel_axis == 2
+    x = np.ones((2, 3, 4))
+    assert binding.call(x, None, None, eps=0.5, groups=2, channel_axis=2) is x
+
+
 def test_what_a_function_writes_into_its_x_shows():
     """It gets a copy where its channels are first, and the copy's values come back."""
 
