@@ -31,6 +31,8 @@ class OwnCall:
     fixed: FixedSettings
     #: Whether the function takes x with the features in axis 1.
     channels_first: bool
+    #: The operator's optional keyword arguments that the function does not take.
+    unsupported_keywords: frozenset[str]
 
     @classmethod
     def of(cls, function: Any, operator: str, declared: Declarations, label: str) -> OwnCall:
@@ -61,7 +63,8 @@ class OwnCall:
                     f" --fixed {','.join(f'{name}={EXAMPLES[name]}' for name in missing)}"
                 )
         first = declared.layout == "channels-first" and record.groups is Groups.TRAILING
-        return cls(operator, settings, lacking, _fixed(operator, declared, lacking, settings), first)
+        fixed = _fixed(operator, declared, lacking, settings)
+        return cls(operator, settings, lacking, fixed, first, lacking_keywords(signature, operator))
 
     def canonical_call(self, function: Callable[..., Any], bridge: Bridge) -> Callable[..., Any]:
         """A canonical call that calls the function."""
@@ -110,9 +113,11 @@ class OwnCall:
             handed.append(bridge.move_axis(tensor, -1, 1) if moves else tensor)
         return handed
 
-    def _keywords(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        named = {self.settings[name]: value for name, value in settings.items() if name in self.settings}
-        return {**named, **({"mode": settings["mode"]} if "mode" in settings else {})}
+    def _keywords(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The keyword arguments of a canonical call as the function takes them: parts and the mode as they are."""
+        built_in = OPERATORS[self.operator].settings
+        named = {self.settings[name]: value for name, value in given.items() if name in self.settings}
+        return {**named, **{name: value for name, value in given.items() if name not in built_in}}
 
     def _back(self, value: Any, x: Any, bridge: Bridge) -> Any:
         """A result of x's shape, moved back to x's layout; any other value unchanged."""
@@ -138,6 +143,15 @@ def _fixed(
     if trailing and declared.layout == "channels-first" and not fixed.ranks:
         fixed = replace(fixed, ranks=(2, 3, 4, 5))  # x with one axis has no axis 1
     return replace(fixed, given=() if len(given) == len(possible) else given)
+
+
+def lacking_keywords(signature: inspect.Signature | None, operator: str) -> frozenset[str]:
+    """The operator's optional keyword arguments, such as a shortcut, that this signature does not take."""
+    parameters = [] if signature is None else list(signature.parameters.values())
+    if signature is None or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
+        return frozenset()
+    keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return frozenset(OPERATORS[operator].optional) - {one.name for one in parameters if one.kind in keyword}
 
 
 def _settings(function: Any, operator: str, declared: Declarations) -> dict[str, str]:

@@ -31,7 +31,7 @@ from .imports import implied_frameworks
 from .known import KnownViolation, checked_entries, without_limits
 from .layers.names import operator_named
 from .loading import load_file, load_module
-from .own_call import EXAMPLES, OwnCall
+from .own_call import EXAMPLES, OwnCall, lacking_keywords
 from .own_layer import folder_of_layer, is_layer_like, layer_target, which_operator
 from .own_model import model_target
 from .target import Target
@@ -156,7 +156,7 @@ def _target(
 ) -> Target:
     _check_callable(function, label)
     own = OwnCall.of(function, operator, declared, label) if declared else None
-    unsupported_keywords = frozenset() if own else _check_signature(function, operator, label)
+    unsupported_keywords = own.unsupported_keywords if own else _check_signature(function, operator, label)
     if framework is None:
         framework = _framework_of(function, module, label)
     folder = adapter(framework)
@@ -251,12 +251,7 @@ def _check_signature(function: Callable[..., Any], operator: str, label: str) ->
         raise WrongSignature(
             f"{label}{own} cannot be called as {OPERATORS[operator].signature}: {error}{_hint(signature, operator)}"
         ) from None
-    parameters = signature.parameters.values()
-    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
-        return frozenset()
-    keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    taken = {parameter.name for parameter in parameters if parameter.kind in keyword}
-    return frozenset(OPERATORS[operator].optional) - taken
+    return lacking_keywords(signature, operator)
 
 
 def _with_signature(function: Callable[..., Any]) -> Any:

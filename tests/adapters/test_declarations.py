@@ -132,6 +132,19 @@ def test_a_layout_says_where_a_function_has_its_channels(layout, axis):
     assert binding.call(x, None, None, eps=0.5, groups=2, channel_axis=2) is x
 
 
+def test_a_function_with_a_declaration_gets_its_optional_parts():
+    """What it lacks of them is not passed, and is known to be unsupported."""
+
+    def residual(x, branch, *, shortcut=None):
+        return (x if shortcut is None else shortcut(x)) + branch(x)
+
+    (binding,) = from_callable(residual, None, "numpy", Declarations(fixed={"rank": "3"})).bindings
+    assert binding.unsupported_keywords == {"activation"}
+    x = np.ones((1, 2, 3))
+    np.testing.assert_array_equal(binding.call(x, lambda x: 5 * x, shortcut=lambda x: 7 * x), 12 * x)
+    np.testing.assert_array_equal(binding.call(x, lambda x: 5 * x), 6 * x)
+
+
 def test_what_a_function_writes_into_its_x_shows():
     """It gets a copy where its channels are first, and the copy's values come back."""
 
