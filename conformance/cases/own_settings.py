@@ -10,6 +10,7 @@ import attrs
 from ...adapters.fixed import FixedSettings
 from ...spec.operators import OPERATORS, Groups
 from .description import Description
+from .recipes import ALONG_SEQUENCE
 from .shapes import elements, factor
 
 #: The most values of x in a case that a layer's own sizes have enlarged. The sweep of sizes also has 2^18 and more in
@@ -22,7 +23,9 @@ _AFFINE = ("gamma", "beta")
 
 def with_own_settings(description: Description, fixed: FixedSettings) -> Description | None:
     """
-    The description with the values that a binding cannot vary; None if that makes it too large to judge exactly.
+    The description with the values that a binding cannot vary.
+
+    None if that makes it too large to judge exactly, or leaves its parts no axis to read along.
 
     A mode that the binding lacks stays: the binding declines such a call, and is judged in the other mode.
     """
@@ -36,8 +39,10 @@ def with_own_settings(description: Description, fixed: FixedSettings) -> Descrip
         changes.update(_affine(description, fixed))
     drawn = attrs.evolve(description, **changes)
     groups = OPERATORS[description.operator].groups
-    if groups is Groups.TRAILING:
+    if groups in (Groups.TRAILING, Groups.LAST):
         drawn = _trailing(drawn, fixed)
+        if drawn.leading == () and drawn.recipe in ALONG_SEQUENCE:
+            return None
     elif groups is Groups.CHANNEL and fixed.channels is not None:
         drawn = _repeated(drawn, fixed.channels)
     elif groups is Groups.SAMPLE_CHANNELS:

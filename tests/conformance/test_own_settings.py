@@ -24,6 +24,11 @@ CASES = [
     ("group_norm", FixedSettings(channels=12, groups=3, channel_axis=1)),
     ("group_norm", FixedSettings(groups=1)),
     ("instance_norm", FixedSettings(channels=5)),
+    ("batch_norm", FixedSettings(channel_axis=0, ranks=(3,))),
+    ("group_norm", FixedSettings(ranks=(2,))),
+    ("highway", FixedSettings(ranks=(3,))),
+    ("mhc", FixedSettings(ranks=(4,))),
+    ("pre_norm", FixedSettings(ranks=(1,), given=((),))),
 ]
 
 
@@ -36,7 +41,9 @@ def test_every_case_is_one_that_can_be_put(operator, fixed):
         if drawn is None:
             continue
         case = build(drawn, "float32")
-        free = FixedSettings(**{**vars(fixed), "ranks": (), "channel_axis": None})  # library.fitted sees to these
+        free = fixed
+        if case.record.has_channels:  # library.fitted sees to these
+            free = FixedSettings(**{**vars(fixed), "ranks": (), "channel_axis": None})
         assert free.declines(operator, case.x.shape, case.settings) is None, drawn
         assert "LN-F6" in description.requirements or free.lacks(case.inputs) is None
         assert case.x.size <= max(MOST, 4 * description.n * description.count_of_groups)
@@ -77,6 +84,14 @@ def test_the_rank_changes_only_where_the_target_takes_no_such_rank():
     assert drawn("layer_norm", FixedSettings(ranks=(3, 4), axes=3), **like).leading is None
     whole = drawn("layer_norm", FixedSettings(ranks=(3,), axes=3), **like)  # no axis is left for groups
     assert (whole.leading, whole.groups, whole.count_of_groups) == ((), SIX[:1], 1)
+
+
+def test_parts_that_read_along_an_axis_are_left_out_where_there_is_none():
+    """x of rank 1 has only its features."""
+    convolution, plain = (Description("residual", groups=SIX, n=4, recipe=one) for one in ("convolution", "linear"))
+    assert with_own_settings(convolution, FixedSettings(ranks=(1,))) is None
+    assert with_own_settings(plain, FixedSettings(ranks=(1,))) is not None
+    assert with_own_settings(convolution, FixedSettings(ranks=(3,))) is not None
 
 
 def test_fewer_channels_than_groups_keep_some_from_every_stretch():
