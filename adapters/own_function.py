@@ -256,9 +256,9 @@ def _check_signature(function: Callable[..., Any], operator: str, label: str) ->
 
 def _with_signature(function: Callable[..., Any]) -> Any:
     """What shows a call's arguments: __call__ of a layer of PyTorch or Keras takes anything and passes it on."""
-    if _has_modes(function):
-        return _attribute(function, "forward")
-    return _attribute(function, "call") if folder_of_layer(function) == "keras" else function
+    if folder_of_layer(function) == "keras":  # on PyTorch, a module too
+        return _attribute(function, "call")
+    return _attribute(function, "forward") if _has_modes(function) else function
 
 
 def _hint(signature: inspect.Signature, operator: str) -> str:
