@@ -49,8 +49,10 @@ def _ranks_of_layout_found(layers: Layers) -> tuple[int, ...]:
     """
     The ranks in the layout that the layer turns out to have.
 
-    That is the one in which a value of x reaches the values of y that belong to its group. If none is, as in a faulty
-    layer, it is one in which x of rank 3 or more is taken, the usual one first.
+    Of a layer over trailing axes that is the usual one, unless no call works there: a layer without parameters that
+    normalises axis 1 may just be wrong, and nothing in the report would say how it was judged. Of one with channels,
+    whose axis the report names, it is the one in which a value of x reaches the values of y that belong to its group.
+    If none is, as in a faulty layer, it is one in which x of rank 3 or more is taken, the usual one first.
     """
     layouts = _layouts(layers)
     found: dict[int, tuple[int, ...]] = {}
@@ -61,9 +63,11 @@ def _ranks_of_layout_found(layers: Layers) -> tuple[int, ...]:
             ranks = found[place] = _ranks(layers)
         except WrongSignature as error:
             failed = failed or error
-        else:
-            if any(rank > 2 and _reaches_its_group(layers, rank) for rank in ranks):
-                return tuple(rank for rank in ranks if not _takes_a_sample(layers, rank))
+            continue
+        if _trailing(layers):
+            return ranks
+        if any(rank > 2 and _reaches_its_group(layers, rank) for rank in ranks):
+            return tuple(rank for rank in ranks if not _takes_a_sample(layers, rank))
     place = min(found, key=lambda one: found[one] == (2,), default=0)  # in rank 2 both layouts are the same
     layers.declared, layers.fixed = layouts[place]
     if failed is not None and not found:
@@ -73,15 +77,11 @@ def _ranks_of_layout_found(layers: Layers) -> tuple[int, ...]:
 
 def _layouts(layers: Layers) -> list[tuple[Declarations, FixedSettings]]:
     """The layer's usual layout, and the other one: features or channels in the last axis, or in axis 1."""
-    usual = layers.declared, layers.fixed
+    declared, fixed = layers.declared, layers.fixed
     if not _trailing(layers):
-        return [
-            usual,
-            (layers.declared, replace(layers.fixed, channel_axis=-1 if layers.fixed.channel_axis == 1 else 1)),
-        ]
-    return [usual, (replace(layers.declared, layout="channels-first"), layers.fixed)][
-        : 2 if layers.fixed.axes == 1 else 1
-    ]
+        return [(declared, fixed), (declared, replace(fixed, channel_axis=-1 if fixed.channel_axis == 1 else 1))]
+    others = [(replace(declared, layout="channels-first"), fixed)] if fixed.axes == 1 else []
+    return [(declared, fixed), *others]
 
 
 def _reached(layers: Layers, rank: int) -> np.ndarray | None:
@@ -91,7 +91,7 @@ def _reached(layers: Layers, rank: int) -> np.ndarray | None:
     other.flat[0] += 1
     try:
         before, after = (trial_results(layers, one, training=True)[0] for one in (x, other))
-    except Exception:
+    except Exception:  # the layer's own: one that takes this rank in inference need not do so in training
         return None
     return before != after if before.shape == after.shape == x.shape else None
 
@@ -101,11 +101,7 @@ def _reaches_its_group(layers: Layers, rank: int) -> bool:
     reached, record = _reached(layers, rank), OPERATORS[layers.operator]
     if reached is None:
         return False
-    settings = {
-        "axes": tuple(range(-(layers.fixed.axes or 1), 0)),
-        "channel_axis": layers.fixed.channel_axis,
-        "groups": layers.fixed.groups or GROUPS,
-    }
+    settings = {"channel_axis": layers.fixed.channel_axis, "groups": layers.fixed.groups or GROUPS}
     own = {name: settings[name] for name in settings if name in record.settings}
     groups = Layout.of(layers.operator, reached.shape, own).rows(reached)
     return bool(groups[0].all() and not groups[1:].any())

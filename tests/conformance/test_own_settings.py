@@ -9,6 +9,7 @@ import pytest
 import normspec
 from normspec import Verdict
 from normspec.adapters.fixed import FixedSettings
+from normspec.adapters.numpy.operators import function
 from normspec.conformance.cases.case import build
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.description import Description
@@ -145,5 +146,23 @@ def test_a_function_of_one_rank_is_judged_by_the_laws_about_other_groups(tmp_pat
     report = normspec.check(
         f"{tmp_path / 'own.py'}:layer_norm", fixed={"rank": 3, "axes": -1}, profile="quick", dtypes=["float32"],
         forward_only=True, cache=False, only=laws,
+    )  # fmt: skip
+    assert {one.requirement: one.verdict for one in report.results} == dict.fromkeys(laws, Verdict.PASS)
+
+
+@pytest.mark.parametrize(
+    ("operator", "axis", "laws"),
+    [("group_norm", -1, ["GN-L7", "GN-L8"]), ("group_norm", 2, ["GN-L7"]), ("batch_norm", 0, ["BN-L6", "BN-F1"])],
+)
+def test_channels_in_a_fixed_axis_are_judged_there(operator, axis, laws):
+    """A group alone is compared in the order of the axes that it has there, and no case is left out for the axis."""
+    sound = function(operator)
+
+    def own(*tensors: Any, **settings: Any) -> Any:
+        return sound(*tensors, channel_axis=axis, **settings)
+
+    report = normspec.check(
+        own, op=operator, framework="numpy", fixed={"channel_axis": str(axis), "rank": "4"}, profile="quick",
+        dtypes=["float32"], forward_only=True, cache=False, only=laws,
     )  # fmt: skip
     assert {one.requirement: one.verdict for one in report.results} == dict.fromkeys(laws, Verdict.PASS)

@@ -231,14 +231,14 @@ class Bare(nn.Module):
         return centred * torch.rsqrt(centred.square().mean(1, keepdim=True) + 1e-5)
 
 
-@pytest.mark.parametrize(("layer", "given"), [(OnImages, True), (Bare(), False)])
-def test_features_in_axis_1_are_found_out(layer, given):
-    """Of a class and of a layer without parameters too."""
-    _, binding = fixed_of(layer, "layer_norm")
-    x = torch.randn((2, 3, 4, 8), dtype=torch.float64)
-    gamma, beta = (torch.ones(8).double(), torch.zeros(8).double()) if given else (None, None)
-    y = binding.call(x, gamma, beta, eps=1e-5, axes=(-1,), mode="training")
-    torch.testing.assert_close(y, nn.functional.layer_norm(x, (8,)), rtol=1e-9, atol=1e-9)
+@pytest.mark.parametrize(("declared", "axis"), [({}, -2), ({"layout": "channels-first"}, -1)])
+def test_a_layer_over_axis_1_that_no_size_tells_has_to_be_declared(declared, axis):
+    """It may be wrong: undeclared it is called as it is, on features in the last axis, and fails."""
+    _, binding = fixed_of(Bare(), "layer_norm", **declared)
+    x = torch.randn((2, 3, 8), dtype=torch.float64)
+    y = binding.call(x, None, None, eps=1e-5, axes=(-1,), mode="training")
+    right = nn.functional.layer_norm(x.movedim(axis, -1), (x.shape[axis],)).movedim(-1, axis)
+    torch.testing.assert_close(y, right, rtol=1e-9, atol=1e-9)
 
 
 def test_momentum_is_measured_and_statistics_are_returned():
