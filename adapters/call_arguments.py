@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..spec.errors import TakesNoPart
@@ -58,28 +58,43 @@ class CallArguments:
         if not OPERATORS[operator].composed:
             return [tensors[name] for name in OPERATORS[operator].arguments], dict(self.keywords)
 
-        common: dict[Part, Any] = {}
-
-        def made(part: Part | tuple[Part, ...] | None, role: str) -> Any:
-            if part is None:
-                return None
-            if isinstance(part, tuple):
-                several = [made(one, f"{role}.{place}") for place, one in enumerate(part)]
-                if recorder is not None:
-                    recorder.lists.append((several, tuple(several)))
-                return several
-            if part in common:
-                return common[part]
-            leaves = {name: tensors[name] for name in part.all_leaves()}
-            built: Callable[..., Any] = build_part(
-                part, leaves, self.bridge, memory=self.memory, notes=notes, tangents=tangents
-            )
-            handed = built if recorder is None else RecordedPart(built, role, recorder)
-            if part.kind == "common":
-                common[part] = handed
-            return handed
-
-        roles = {role: made(self.parts.get(role), role) for role in OPERATORS[operator].roles}
+        builder = _PartBuilder(self, tensors, recorder, notes, tangents)
+        roles = {role: builder.made(self.parts.get(role), role) for role in OPERATORS[operator].roles}
         positional = [roles[name] if name in roles else tensors[name] for name in OPERATORS[operator].arguments]
         optional = {role: roles[role] for role in OPERATORS[operator].optional if roles[role] is not None}
         return positional, {**self.keywords, **optional}
+
+
+# A class, not a function that calls itself: such a function refers to itself, and so would keep the tensors of a call
+# until the next garbage collection.
+@dataclass
+class _PartBuilder:
+    """Builds the parts of one call."""
+
+    arguments: CallArguments
+    tensors: Mapping[str, Any]
+    recorder: Recorder | None
+    notes: dict[str, Any] | None
+    tangents: Mapping[str, Any] | None
+    #: Parts that stand in several places.
+    common: dict[Part, Any] = field(default_factory=dict)
+
+    def made(self, part: Part | tuple[Part, ...] | None, role: str) -> Any:
+        """The function for a part, or the list of them for several; None for none."""
+        if part is None:
+            return None
+        if isinstance(part, tuple):
+            several = [self.made(one, f"{role}.{place}") for place, one in enumerate(part)]
+            if self.recorder is not None:
+                self.recorder.lists.append((several, tuple(several)))
+            return several
+        if part in self.common:
+            return self.common[part]
+        leaves = {name: self.tensors[name] for name in part.all_leaves()}
+        built: Callable[..., Any] = build_part(
+            part, leaves, self.arguments.bridge, memory=self.arguments.memory, notes=self.notes, tangents=self.tangents
+        )
+        handed = built if self.recorder is None else RecordedPart(built, role, self.recorder)
+        if part.kind == "common":
+            self.common[part] = handed
+        return handed

@@ -21,6 +21,7 @@ from .binding import NESTED, differentiable
 from .caller import Caller
 from .evaluation import Evaluation, EvaluationGradients, checked_gradients, derivative_name
 from .recording import Recorder
+from .repeats import repeated
 from .stage import Stage
 
 __all__ = ["Evaluation", "EvaluationGradients", "Session"]
@@ -85,9 +86,11 @@ class Session(Caller):
         alone: bool = False,
     ) -> list[dict[str, np.ndarray]]:
         """Make ``times`` calls in a row, without tracking gradients, and return their results; see :meth:`start`."""
-        return [
-            self.start(inputs, settings, parts=parts, wrt=(), mode=mode, alone=alone).outputs() for _ in range(times)
-        ]
+
+        def call() -> dict[str, np.ndarray]:
+            return self.start(inputs, settings, parts=parts, wrt=(), mode=mode, alone=alone).outputs()
+
+        return repeated(call, times, lambda results: self._spoil(*inputs.values(), *results.values()))
 
     def vjp(
         self,
@@ -113,12 +116,29 @@ class Session(Caller):
                 return self._prepared(inputs, settings, parts, None, wrt, "training", alone=alone)
             return self.start(inputs, settings, parts=parts, wrt=wrt, alone=alone)
 
-        first = evaluation()
-        returned = first.outputs() if outputs else {}
-        gradients = [first.pull(g).gradients()]
-        if outputs and not returned:
-            returned = first.tracked_outputs()
-        return returned, gradients + [evaluation().pull(g).gradients() for _ in range(times - 1)]
+        returned: dict[str, np.ndarray] = {}
+
+        def pull() -> dict[str, np.ndarray | None]:
+            nonlocal returned
+            made, wanted = evaluation(), outputs and not returned
+            if wanted:
+                returned = made.outputs()
+            gradients = made.pull(g).gradients()
+            if wanted and not returned:
+                returned = made.tracked_outputs()
+            return gradients
+
+        found = repeated(pull, times, lambda results: self._spoil(g, *inputs.values(), *results.values()))
+        return returned, found
+
+    def _spoil(self, *arrays: np.ndarray | None) -> None:
+        """
+        Fill as much memory as a call with these inputs and results takes with NaN, and free it for the next call.
+
+        That is twice as much as the arrays take: each was a tensor of the framework, and an array of ours.
+        """
+        floats = [array for array in arrays if array is not None and array.dtype.kind not in "biu"]
+        _ = [self.tensor(np.full_like(array, np.nan)) for array in floats * 2]
 
     @property
     def tracks_calls(self) -> bool:

@@ -17,8 +17,7 @@ left out where a factor of two on the first order covers them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -44,7 +43,7 @@ class Rounding:
 
 @attrs.define(eq=False)
 class Tape:
-    """The numbers computed so far, in order."""
+    """What the numbers of one computation share."""
 
     #: The kind of exact values: `Float64Numbers` or `ScaledNumbers`.
     field: Field
@@ -54,20 +53,15 @@ class Tape:
     data: Rounding
     #: The arithmetic of the steps being taken now.
     rounding: Rounding = attrs.field(init=False)
-    numbers: list[Number] = attrs.field(factory=list)
+    #: Whether a new number keeps what it was computed from. Off where nothing is differentiated again: the numbers of
+    #: a large case take hundreds of MiB.
+    recording: bool = True
+    #: How many numbers were made. The tape does not hold them, so that one is freed with the last result that needs it,
+    #: unless its derivative needs the number itself, as that of tanh does.
+    made: int = 0
 
     def __attrs_post_init__(self) -> None:
         self.rounding = self.operator
-
-    @contextmanager
-    def trial(self) -> Iterator[None]:
-        """Drop, at the end, all numbers that were put on the tape within."""
-        length = len(self.numbers)
-        try:
-            with np.errstate(all="ignore"):
-                yield
-        finally:
-            del self.numbers[length:]
 
     def given(self, array: Any) -> Number:
         """An input tensor of the operator: exact."""
@@ -109,15 +103,17 @@ class Number:
             error,
             product_bound,
         )
-        self.parents = parents
+        #: The numbers that it was computed from, each with what turns its gradient into theirs.
+        self.parents = parents if tape.recording else ()
         #: The arithmetic in which it was made, and in which gradients pass through it.
         self.rounding = tape.rounding
         #: The number of terms that a sound algorithm may add up in its gradient beyond those of this tape.
         self.extra_terms = 0
         #: Whether it is a tensor in the data's format already, so that storing it changes nothing.
         self.stored = False
-        self.index = len(tape.numbers)
-        tape.numbers.append(self)
+        #: Its place: a number is made after its parents.
+        self.index = tape.made
+        tape.made += 1
 
     @property
     def shape(self) -> tuple[int, ...]:

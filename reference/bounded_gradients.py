@@ -1,4 +1,4 @@
-"""Reverse mode over a tape of bounded numbers; the gradients are bounded numbers on the same tape."""
+"""Reverse mode over a tape of bounded numbers; the gradients are bounded numbers too."""
 
 from __future__ import annotations
 
@@ -9,36 +9,50 @@ import numpy as np
 from .bounded import Array, Number
 
 
-def gradients(outputs: Sequence[tuple[Number, Number]], inputs: Sequence[Number]) -> list[Number | None]:
+def gradients(
+    outputs: Sequence[tuple[Number, Number]], inputs: Sequence[Number], *, differentiable: bool
+) -> list[Number | None]:
     """
-    Return the gradients of sum <output, seed> with respect to the inputs, in reverse mode; they join the tape.
+    Return the gradients of sum <output, seed> with respect to the inputs, in reverse mode.
 
-    A gradient is None where no output depends on the input. `outputs` are pairs (output, seed).
+    A gradient is None where no output depends on the input. `outputs` are pairs (output, seed). Gradients that are
+    `differentiable` keep what they were computed from.
     """
     tape = outputs[0][0].tape
-    last = max(output.index for output, _ in outputs)
-    wanted = {number.index for number in inputs}
-    depends = bytearray(last + 1)
-    for number in tape.numbers[: last + 1]:
-        depends[number.index] = number.index in wanted or any(depends[p.index] for p, _ in number.parents)
+    numbers = ancestors([output for output, _ in outputs])
+    wanted, depends = {number.index for number in inputs}, set[int]()
+    for number in numbers:
+        if number.index in wanted or any(parent.index in depends for parent, _ in number.parents):
+            depends.add(number.index)
     arriving: dict[int, list[Number]] = {}
     for output, seed in outputs:
         arriving.setdefault(output.index, []).append(seed)
     found: dict[int, Number] = {}
-    before = tape.rounding
-    for number in reversed(tape.numbers[: last + 1]):
+    before, tape.recording = tape.rounding, differentiable
+    for number in reversed(numbers):
         terms = arriving.pop(number.index, None)
-        if terms is None or not depends[number.index]:
+        if terms is None or number.index not in depends:
             continue
         tape.rounding = number.rounding
         gradient = accumulated(terms, number)
         if number.index in wanted:
             found[number.index] = gradient
         for parent, pull in number.parents:
-            if depends[parent.index]:
+            if parent.index in depends:
                 arriving.setdefault(parent.index, []).append(pull(gradient))
-    tape.rounding = before
+    tape.rounding, tape.recording = before, True
     return [found.get(number.index) for number in inputs]
+
+
+def ancestors(outputs: Sequence[Number]) -> list[Number]:
+    """The outputs, and all numbers that they were computed from, each after its parents."""
+    found, open_ends = {number.index: number for number in outputs}, list(outputs)
+    while open_ends:
+        for parent, _ in open_ends.pop().parents:
+            if parent.index not in found:
+                found[parent.index] = parent
+                open_ends.append(parent)
+    return [found[index] for index in sorted(found)]
 
 
 def accumulated(terms: Sequence[Number], at: Number) -> Number:

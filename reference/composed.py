@@ -97,13 +97,13 @@ class Composed:
 
     def gradients(self, g: NDArray[Any]) -> dict[str, Value]:
         """The gradients of sum(y g) by input name, without masks; g has x's shape and dtype."""
-        with self._tape.trial():
-            found = self._gradients(self._tape.given(g))
+        with np.errstate(all="ignore"):
+            found = self._gradients(self._tape.given(g), differentiable=False)
             return {name: self._value(number, name) for name, number in found.items()}
 
     def jvp(self, tangents: Tensors) -> Value:
         """The tangent of y; an input whose tangent is None or absent does not move."""
-        with self._tape.trial():
+        with np.errstate(all="ignore"):
             return self._value(self._moved({"x": self._y}, tangents)["x"], "x")
 
     def vjp_vjp(self, g: NDArray[Any], second: Tensors) -> dict[str, Value]:
@@ -113,10 +113,10 @@ class Composed:
         A cotangent that is None or absent is zero. Masks are left out.
         """
         names = self._differentiable()
-        with self._tape.trial():
+        with np.errstate(all="ignore"):
             seed = self._tape.given(g)
             inputs = [*(self._inputs[name] for name in names), seed]
-            found = self._second(self._gradients(seed), second, inputs)
+            found = self._second(self._gradients(seed), second, inputs, differentiable=False)
             formats = (*names, "x")
             # Each input is used at least twice, and a framework may round each use's gradient to the input's format.
             values = [self._value(number, like, uses=2) for number, like in zip(found, formats, strict=True)]
@@ -124,26 +124,29 @@ class Composed:
 
     def jvp_vjp(self, g: NDArray[Any], tangents: Tensors) -> dict[str, Value]:
         """The tangents of the gradients for fixed g, by input name; an input without a tangent does not move."""
-        with self._tape.trial():
+        with np.errstate(all="ignore"):
             first = self._gradients(self._tape.given(g))
             return {name: self._value(number, name, uses=2) for name, number in self._moved(first, tangents).items()}
 
     def vjp_jvp(self, tangents: Tensors, g: NDArray[Any]) -> dict[str, Value]:
         """The gradients of sum(ty g) by input name; ty is the tangent of y."""
         names = self._differentiable()
-        with self._tape.trial():
-            tangent = self._moved({"x": self._y}, tangents)["x"]
-            found = gradients([(tangent, self._tape.given(g))], [self._inputs[name] for name in names])
-            numbers = map(self._or_zero, found, (self._inputs[name] for name in names))
+        with np.errstate(all="ignore"):
+            tangent = self._moved({"x": self._y}, tangents, differentiable=True)["x"]
+            outputs, inputs = [(tangent, self._tape.given(g))], [self._inputs[name] for name in names]
+            found = gradients(outputs, inputs, differentiable=False)
+            numbers = map(self._or_zero, found, inputs)
             return {name: self._value(number, name, uses=2) for name, number in zip(names, numbers, strict=True)}
 
     def jvp_jvp(self, tangents: Tensors, again: Tensors) -> Value:
         """The tangent of the tangent of y in another direction."""
-        with self._tape.trial():
-            tangent = self._moved({"x": self._y}, tangents)
+        with np.errstate(all="ignore"):
+            tangent = self._moved({"x": self._y}, tangents, differentiable=True)
             return self._value(self._moved(tangent, again)["x"], "x")
 
-    def _moved(self, results: Mapping[str, Number], tangents: Tensors) -> dict[str, Number]:
+    def _moved(
+        self, results: Mapping[str, Number], tangents: Tensors, *, differentiable: bool = False
+    ) -> dict[str, Number]:
         """
         The tangents of results, shaped like the inputs of their names.
 
@@ -153,23 +156,26 @@ class Composed:
         names = list(results)
         seeds = [self._tape.given(np.zeros(results[name].shape)) for name in names]
         inputs = [self._inputs[name] for name in self._differentiable()]
-        pulled = gradients([(results[name], seed) for name, seed in zip(names, seeds, strict=True)], inputs)
+        outputs = [(results[name], seed) for name, seed in zip(names, seeds, strict=True)]
+        pulled = gradients(outputs, inputs, differentiable=True)
         back = dict(zip(self._differentiable(), map(self._or_zero, pulled, inputs), strict=True))
-        return dict(zip(names, self._second(back, tangents, seeds), strict=True))
+        return dict(zip(names, self._second(back, tangents, seeds, differentiable=differentiable), strict=True))
 
     def _differentiable(self) -> list[str]:
         return [name for name in self._inputs if not name.endswith("mask")]
 
-    def _gradients(self, seed: Number) -> dict[str, Number]:
+    def _gradients(self, seed: Number, *, differentiable: bool = True) -> dict[str, Number]:
         names = self._differentiable()
         inputs = [self._inputs[name] for name in names]
-        found = gradients([(self._y, seed)], inputs)
+        found = gradients([(self._y, seed)], inputs, differentiable=differentiable)
         return dict(zip(names, map(self._or_zero, found, inputs), strict=True))
 
-    def _second(self, first: Mapping[str, Number], cotangents: Tensors, inputs: list[Number]) -> list[Number]:
+    def _second(
+        self, first: Mapping[str, Number], cotangents: Tensors, inputs: list[Number], *, differentiable: bool
+    ) -> list[Number]:
         given = {name: value for name, value in cotangents.items() if value is not None and name in first}
         outputs = [(first[name], self._tape.given(value)) for name, value in given.items()]
-        found = gradients(outputs, inputs) if outputs else [None] * len(inputs)
+        found = gradients(outputs, inputs, differentiable=differentiable) if outputs else [None] * len(inputs)
         return list(map(self._or_zero, found, inputs))
 
     def _or_zero(self, found: Number | None, like: Number) -> Number:

@@ -22,7 +22,6 @@ from ..evaluation import Evaluation, EvaluationGradients
 from ..known import Failure
 from ..loading import load_operators
 from ..memory import return_free_memory
-from ..same_bits import same_bits
 from ..targets import resolve
 from .codec import PROTOCOL, Frames, encode
 from .failures import error_to_plain
@@ -264,16 +263,8 @@ class Server:
 
 
 def _without_repeats(results: list[Any]) -> list[Any]:
-    """The results, with None for each one that has the same bits as the first."""
-    return results[:1] + [None if _alike(one, results[0]) else one for one in results[1:]]
-
-
-def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return one.keys() == other.keys() and all(_same(value, other[name]) for name, value in one.items())
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b if a is None or b is None else same_bits(a, b)
+    """The results, with None for each one that is the first (see ``adapters/repeats.py``)."""
+    return results[:1] + [None if one is results[0] else one for one in results[1:]]
 
 
 def _settings(request: Request) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 
 import ml_dtypes
@@ -13,6 +14,7 @@ from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.session import Session
 from normspec.adapters.targets import resolve
 from normspec.spec.errors import DeviceUnavailable, LayoutNotApplicable, Unsupported
+from normspec.spec.parts import Part
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
 BATCH_NORM = {"eps": 0.1, "momentum": 0.25, "training": True, "channel_axis": -1}
@@ -289,3 +291,59 @@ def test_no_second_call_where_nothing_is_written_to(layer_norm_inputs, monkeypat
     session = _session("layer_norm", lambda x, gamma, beta, *, eps, axes: x)
     with pytest.raises(Unsupported, match="in place"):
         session.recall(layer_norm_inputs, LAYER_NORM, layer_norm_inputs)
+
+
+def test_repeated_results_that_agree_share_memory(layer_norm_inputs):
+    """Each call counts; those with the bits of the first are the first, and the others stand as they came."""
+    calls = []
+
+    def call(x, gamma, beta, *, eps, axes):
+        calls.append(x)
+        return x + (len(calls) == 3)
+
+    found = _session("layer_norm", call).call(layer_norm_inputs, LAYER_NORM, times=4)
+    assert len(calls) == len(found) == 4
+    assert found[1] is found[3] is found[0]
+    np.testing.assert_array_equal(found[2]["y"], layer_norm_inputs["x"] + 1)
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (33, 33)])
+def test_a_place_that_a_repeated_call_does_not_write_holds_no_right_value(shape):
+    """The third call leaves its first row unwritten, and would find it in the memory of the second."""
+    calls = []
+
+    def add_one(x):
+        calls.append(None)
+        y = np.empty_like(x)
+        rows = slice(len(calls) == 3, None)
+        np.add(x[rows], 1, out=y[rows])
+        return y
+
+    def plain(x, gamma, beta, *, eps, axes):
+        return x + 0
+
+    def vjp(x, gamma, beta, g, *, eps, axes):
+        return add_one(x), None, None
+
+    inputs = {"x": np.random.default_rng(0).normal(size=shape), "gamma": None, "beta": None}
+    session = _session("layer_norm", lambda x, gamma, beta, *, eps, axes: add_one(x))
+    y = session.call(inputs, LAYER_NORM, times=3)[2]["y"]
+    assert not np.allclose(y[0], inputs["x"][0] + 1)
+    calls.clear()
+    _, gradients = _session("layer_norm", plain, {"vjp": vjp}).vjp(inputs, LAYER_NORM, inputs["x"], times=3)
+    assert not np.allclose(gradients[2]["x"][0], inputs["x"][0] + 1)
+
+
+def test_a_call_leaves_nothing_for_the_garbage_collector():
+    """Its tensors are freed at once: a worker would hold those of many calls."""
+    target = resolve("numpy", op="mhc")
+    session, parts = target.session(target.bindings[0]), {"branches": (Part("identity"), Part("identity"))}
+    inputs = {"x": np.ones((2, 3)), "logits": np.zeros(2)}
+    gc.collect()
+    gc.disable()
+    try:
+        session.call(inputs, {}, parts=parts)
+        session.vjp(inputs, {}, inputs["x"], parts=parts)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

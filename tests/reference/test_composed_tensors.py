@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import weakref
 
 import ml_dtypes
 import numpy as np
@@ -85,3 +87,19 @@ def test_a_gradient_may_have_more_terms_than_the_definition():
         if x.extra_terms:
             found[str(x.extra_terms)] = operator
     assert found == said == {"1": "highway", "2": "pre_norm"}
+
+
+def test_an_evaluation_is_freed_at_once():
+    """Its numbers refer to each other, but in no circle: those of a large case would wait for a garbage collection."""
+    x, g = (RNG.normal(size=(3, 4)) for _ in range(2))
+    parts = {"branch": Part("leaf", ("branch.h",)), "shortcut": None, "activation": None}
+    evaluation = Composed("residual", {"x": x, "branch.h": x}, {}, parts, Arithmetic.of("float64"))
+    evaluation.gradients(g)
+    evaluation.vjp_vjp(g, {"x": g})
+    freed = weakref.ref(evaluation._tape)
+    gc.disable()
+    try:
+        del evaluation
+        assert freed() is None
+    finally:
+        gc.enable()
