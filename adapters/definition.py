@@ -24,12 +24,12 @@ def with_definition(target: Target, function: Any, module: ModuleType | None, na
     """
     The target, with the line that defines ``name`` in the module added to each binding, if that line is found.
 
-    ``file`` is the user's name for the file, if the file was copied elsewhere under another name.
+    ``file`` is the user's name for the module's file, if that was copied elsewhere under another name.
     """
     where = definition_of(function, module, name)
     if where is None:
         return target
-    if file:
+    if file and where.file == short(str(getattr(module, "__file__", ""))):
         where = replace(where, file=file)
     return replace(target, bindings=tuple(replace(one, where=where) for one in target.bindings))
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import normspec
 from normspec.adapters.definition import line_of
+from normspec.adapters.own_function import from_name
 
 FILE = """\
 import functools
@@ -95,6 +97,18 @@ def test_a_report_names_the_file_as_the_user_does_and_the_line(tmp_path, monkeyp
         assert (subject["file"].replace("\\", "/"), subject["line"]) == ("kernels/norms.py", 3)
     subject = checked("numpy")
     assert (subject["file"], subject["line"]) == ("", None)
+
+
+def test_a_copied_file_has_the_users_name_and_what_it_imports_has_its_own(tmp_path, monkeypatch):
+    """A cluster's worker reads a copy of FILE.py; a function that FILE.py imports stands in another file."""
+    signature = "layer_norm(x, gamma, beta, *, eps, axes): return x"
+    (tmp_path / "aside_from_front.py").write_text(f"def other_{signature}\n")
+    copy = tmp_path / "copy.py"
+    copy.write_text(f"from aside_from_front import other_layer_norm\ndef {signature}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, file in (("layer_norm", "front.py"), ("other_layer_norm", "aside_from_front.py")):
+        (binding,) = from_name(f"front.py:{name}", ("layer_norm",), "numpy", str(copy)).bindings
+        assert binding.where is not None and Path(binding.where.file).name == file
 
 
 def test_a_callable_is_found_by_its_code():
