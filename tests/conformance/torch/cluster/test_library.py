@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pytest
 from distributed import LocalCluster
 
-import normspec
 from normspec.conformance.faults import FAULTS
+from normspec.conformance.kept.cache_folder import NO_CACHE
+from normspec.conformance.requests.request import Request
 from normspec.conformance.running import choice
+from normspec.conformance.running.choice import executor
+from normspec.conformance.running.judging import together
 from normspec.conformance.sound import DECLARED, SOUND
 from normspec.spec.operators import OPERATORS
 
@@ -47,26 +49,48 @@ def cluster() -> Iterator[str]:
 
 
 def told(targets: tuple[str, ...], operator: str, **where: Any) -> dict[str, Any]:
-    """The report, without the time it took."""
-    report = normspec.check(targets, op=operator, profile="quick", dtypes=["float32", "float16"], slow=True, **where)
-    found = json.loads(report.to_json())
-    del found["seconds"]
-    return found
+    """The merged report, without the causes of violations, which follow from it and take most of the time."""
+    request = Request(
+        targets=targets, op=(operator,), framework=None, dtypes=("float32", "float16"), device="cpu",
+        conventions={}, profile="quick", seed=0, slow=True, cache=NO_CACHE,
+    )  # fmt: skip
+    with executor(request, **where) as judge:
+        reports = [report for _, report in judge.judged(list(judge.units([0])))]
+        return json.loads(together(request, judge.subjects(), reports).to_json())
+
+
+def chunks(operator: str, *, remembers: bool) -> Iterator[dict[str, str]]:
+    """Names of functions that remember earlier calls, or of those that do not, by their names in a file."""
+    library = [one for one in (*FAULTS, *SOUND, *DECLARED) if one.operator == operator]
+    names = iter([one.name for one in library if (getattr(one, "kind", "") == "state") == remembers])
+    while some := {f"function_{place}": name for place, name in enumerate(islice(names, _TOGETHER))}:
+        yield some
+
+
+def violating(found: dict[str, Any]) -> set[str]:
+    """The functions with a violation or advice."""
+    return {result["target"] for result in found["results"] if result["verdict"] in ("fail", "advice")}
 
 
 @pytest.mark.campaign
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_no_verdict_of_the_library_depends_on_who_judges(operator, cluster, tmp_path, monkeypatch):
-    """Known mistakes and sound functions: one process, two, four, and two workers of a cluster."""
+    """
+    Known mistakes and sound functions: one process, two, four, and two workers of a cluster.
+
+    A function that remembers earlier calls is found by all. What it then returns depends on the calls of its process.
+    """
     monkeypatch.setattr(choice, "cores", lambda: 4)
-    names = iter([one.name for one in (*FAULTS, *SOUND, *DECLARED) if one.operator == operator])
-    number = 0
-    while some := {f"function_{place}": name for place, name in enumerate(islice(names, _TOGETHER))}:
-        file = Path(tmp_path / f"some_{number}.py")
+    kinds = [(some, remembers) for remembers in (False, True) for some in chunks(operator, remembers=remembers)]
+    for number, (some, remembers) in enumerate(kinds):
+        file = tmp_path / f"some_{number}.py"
         file.write_text(_FILE.format(names=some))
-        targets, number = tuple(f"{file}:{place}" for place in some), number + 1
+        targets = tuple(f"{file}:{place}" for place in some)
         alone = told(targets, operator, jobs=1)
         for where in ({"jobs": 2}, {"jobs": 4}, {"cluster": cluster}):
-            assert told(targets, operator, **where) == alone, (where, some)
-    assert number
+            found = told(targets, operator, **where)
+            if remembers:
+                assert violating(found) == violating(alone), (where, some)
+            else:
+                assert found == alone, (where, some)
