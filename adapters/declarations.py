@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Callable
 
 from ..spec.errors import WrongDeclaration, choices
+from ..spec.operators import OPERATORS, Groups
 from .fixed import FixedSettings
 
 #: Where the target expects the channels (features) of x: in the last axis, or in axis 1.
@@ -58,6 +59,16 @@ class Declarations:
     def affine(self, word: str) -> frozenset[str]:
         """Which of gamma and beta are declared as ``word``: ``none``, or always ``given``."""
         return frozenset(name for name in ("gamma", "beta") if self.fixed.get(name, "").lower() == word)
+
+    def ensure_about(self, operator: str, label: str) -> None:
+        """Raise WrongDeclaration for a setting or a size that the operator does not have."""
+        record = OPERATORS[operator]
+        for name, text in self.fixed.items():
+            owner = {"shape": "axes", "channels": "channel_axis"}.get(name, name)
+            if name != "rank" and owner not in (*record.settings, *record.arguments):
+                raise WrongDeclaration(f"--fixed {name}={text}: {label} is a {operator}, which has no {name}")
+        if record.groups is Groups.SAMPLE_CHANNELS and self.value("channel_axis") == 0:
+            raise WrongDeclaration(f"--fixed channel_axis=0: axis 0 of {label} has the samples")
 
     def settings(self) -> FixedSettings:
         """The declared settings and sizes."""

@@ -17,6 +17,7 @@ from .bridge import Bridge
 from .declarations import Declarations
 from .fixed import FixedSettings, parameter_choices
 from .layers.names import meaning
+from .signatures import lacking_keywords, signature_of
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,16 @@ class OwnCall:
         """
         How to call a function, from its signature and its declaration.
 
-        Raises WrongSignature if the function lacks a setting that is not declared, or takes other arguments.
+        Raises WrongSignature if the function lacks a setting that is not declared, or takes other arguments, and
+        WrongDeclaration for a setting that the operator does not have.
         """
         record = OPERATORS[operator]
+        declared.ensure_about(operator, label)
         if record.has_channels and declared.channel_axis is not None and "channel_axis" not in declared.fixed:
             declared = replace(declared, fixed={**declared.fixed, "channel_axis": str(declared.channel_axis)})
         lacking = declared.affine("none")
         settings = _settings(function, operator, declared)
-        signature = _signature(function)
+        signature = signature_of(function)
         if signature is not None:
             tensors = [name for name in record.arguments if name not in lacking]
             missing = [name for name in record.settings if name not in settings and name not in declared.fixed]
@@ -63,7 +66,7 @@ class OwnCall:
                     f" --fixed {','.join(f'{name}={EXAMPLES[name]}' for name in missing)}"
                 )
         first = declared.layout == "channels-first" and record.groups is Groups.TRAILING
-        fixed = _fixed(operator, declared, lacking, settings)
+        fixed = _fixed(operator, declared, lacking)
         return cls(operator, settings, lacking, fixed, first, lacking_keywords(signature, operator))
 
     def canonical_call(self, function: Callable[..., Any], bridge: Bridge) -> Callable[..., Any]:
@@ -132,10 +135,8 @@ EXAMPLES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def _fixed(
-    operator: str, declared: Declarations, lacking: frozenset[str], settings: Mapping[str, str]
-) -> FixedSettings:
-    """The declared settings, without those that a call can give anyway; shapes and channels stay."""
+def _fixed(operator: str, declared: Declarations, lacking: frozenset[str]) -> FixedSettings:
+    """What no call of the function can vary: the declared settings, ranks without an axis 1, gamma and beta."""
     possible, always = parameter_choices(operator), declared.affine("given")
     given = tuple(one for one in possible if not lacking & set(one) and always <= set(one))
     fixed = declared.settings()
@@ -145,19 +146,10 @@ def _fixed(
     return replace(fixed, given=() if len(given) == len(possible) else given)
 
 
-def lacking_keywords(signature: inspect.Signature | None, operator: str) -> frozenset[str]:
-    """The operator's optional keyword arguments, such as a shortcut, that this signature does not take."""
-    parameters = [] if signature is None else list(signature.parameters.values())
-    if signature is None or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
-        return frozenset()
-    keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return frozenset(OPERATORS[operator].optional) - {one.name for one in parameters if one.kind in keyword}
-
-
 def _settings(function: Any, operator: str, declared: Declarations) -> dict[str, str]:
     """The settings that a function takes, each with the function's own name for it."""
     wanted = OPERATORS[operator].settings
-    signature = _signature(function)
+    signature = signature_of(function)
     if signature is None:
         return {name: name for name in wanted if name not in declared.fixed}
     keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -169,10 +161,3 @@ def _settings(function: Any, operator: str, declared: Declarations) -> dict[str,
     if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in signature.parameters.values()):
         found.update({name: name for name in wanted if name not in found and name not in declared.fixed})
     return found
-
-
-def _signature(function: Any) -> inspect.Signature | None:
-    try:
-        return inspect.signature(function)
-    except Exception:  # C code, or an object of the target that raises
-        return None

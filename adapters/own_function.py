@@ -31,9 +31,10 @@ from .imports import implied_frameworks
 from .known import KnownViolation, checked_entries, without_limits
 from .layers.names import operator_named
 from .loading import load_file, load_module
-from .own_call import EXAMPLES, OwnCall, lacking_keywords
-from .own_layer import folder_of_layer, is_layer_like, layer_target, which_operator
+from .own_call import EXAMPLES, OwnCall
+from .own_layer import is_layer_like, layer_target, which_operator
 from .own_model import model_target
+from .signatures import attribute, has_modes, lacking_keywords, signature_of
 from .target import Target
 from .traits_before_import import traits_before_import
 
@@ -131,7 +132,7 @@ def from_callable(
         kind = function if inspect.isclass(function) or inspect.isfunction(function) else type(function)
         return layer_target(kind.__name__, function, None, operators, declared)
     bare = function.func if isinstance(function, partial) else function
-    name = _attribute(bare, "__name__")
+    name = attribute(bare, "__name__")
     label = name if isinstance(name, str) and name.isidentifier() else type(bare).__name__
     _check_callable(function, label)
     operator = _operator(label, operators, label)
@@ -240,9 +241,8 @@ def _check_signature(function: Callable[..., Any], operator: str, label: str) ->
     Raises WrongSignature unless the signature binds the canonical call without them. A function that cannot be
     inspected, such as C code, is accepted as it is.
     """
-    try:
-        signature = inspect.signature(_with_signature(function))
-    except Exception:
+    signature = signature_of(function)
+    if signature is None:
         return frozenset()
     try:
         signature.bind(*OPERATORS[operator].arguments, **dict.fromkeys(OPERATORS[operator].settings))
@@ -252,13 +252,6 @@ def _check_signature(function: Callable[..., Any], operator: str, label: str) ->
             f"{label}{own} cannot be called as {OPERATORS[operator].signature}: {error}{_hint(signature, operator)}"
         ) from None
     return lacking_keywords(signature, operator)
-
-
-def _with_signature(function: Callable[..., Any]) -> Any:
-    """What shows a call's arguments: __call__ of a layer of PyTorch or Keras takes anything and passes it on."""
-    if folder_of_layer(function) == "keras":  # on PyTorch, a module too
-        return _attribute(function, "call")
-    return _attribute(function, "forward") if _has_modes(function) else function
 
 
 def _hint(signature: inspect.Signature, operator: str) -> str:
@@ -307,15 +300,9 @@ def _framework_of(function: Any, module: ModuleType | None, label: str) -> str:
     return chosen
 
 
-def _has_modes(function: Any) -> bool:
-    """Whether the callable has modes of training and inference, as torch.nn.Module does."""
-    parts = ("train", "eval", "forward")
-    return not inspect.isroutine(function) and all(callable(_attribute(function, part)) for part in parts)
-
-
 def _with_modes(function: Any) -> tuple[Callable[..., Any], bool]:
     """A call that takes ``mode`` if the callable has modes, else the callable itself; and whether it has modes."""
-    if not _has_modes(function):
+    if not has_modes(function):
         return function, False
 
     def call(*tensors: Any, mode: str, **settings: Any) -> Any:
@@ -332,7 +319,7 @@ def _sibling(function: Any, owner: ModuleType | None, name: str, suffix: str) ->
     """NAME_vjp, NAME_accepts and so on: beside the function in its module, or an attribute of the callable."""
     beside = getattr(owner, f"{name}_{suffix}", None) if owner is not None else None
     if beside is None:
-        beside = _attribute(function, suffix) or _attribute(function, f"{name}_{suffix}")
+        beside = attribute(function, suffix) or attribute(function, f"{name}_{suffix}")
     return beside
 
 
@@ -402,10 +389,3 @@ def _known_violations(beside: Any, label: str) -> tuple[KnownViolation, ...]:
         f"{label}_expected is {type(beside).__name__}: make it a tuple of normspec.KnownViolation, or a dict from"
         " requirements, such as 'CM-V3', to why they are violated"
     )
-
-
-def _attribute(function: Any, name: str) -> Any:
-    try:
-        return getattr(function, name, None)
-    except Exception as error:
-        raise WrongSignature(f"the attribute {name} of {type(function).__name__} raises {one_line(error)}") from error

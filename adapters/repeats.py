@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Optional, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from .same_bits import same_bits
 
-Results = TypeVar("Results", bound=Mapping[str, Optional[np.ndarray]])
+Results = TypeVar("Results", bound="Mapping[str, np.ndarray | None]")
 
 
 def repeated(call: Callable[[], Results], times: int, spoil: Callable[[Results], None]) -> list[Results]:

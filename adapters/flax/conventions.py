@@ -31,10 +31,10 @@ INFERENCE_ROUNDED = (
     f" {SOURCE}nnx/nn/normalization.py (BatchNorm.__call__)",
 )
 
-ConventionsAndReasons = tuple[Mapping[str, str], Mapping[str, str]]
 
-
-def declared(storage: tuple[str, str] | None, *, fast: bool, statistics: bool) -> ConventionsAndReasons:
+def declared(
+    storage: tuple[str, str] | None, *, fast: bool, statistics: bool
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Conventions with reasons, for a class of 16-bit data, one or two passes, and running statistics or none."""
     found: dict[str, tuple[str, str]] = {}
     if storage is not None:

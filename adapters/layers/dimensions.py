@@ -67,7 +67,9 @@ def _ranks_of_layout_found(layers: Layers) -> tuple[int, ...]:
         if _trailing(layers):
             return ranks
         if any(rank > 2 and _reaches_its_group(layers, rank) for rank in ranks):
-            return tuple(rank for rank in ranks if not _takes_a_sample(layers, rank))
+            return tuple(
+                rank for rank in ranks if _reaches_its_group(layers, rank) or not _takes_a_sample(layers, rank)
+            )
     place = min(found, key=lambda one: found[one] == (2,), default=0)  # in rank 2 both layouts are the same
     layers.declared, layers.fixed = layouts[place]
     if failed is not None and not found:
@@ -108,9 +110,13 @@ def _reaches_its_group(layers: Layers, rank: int) -> bool:
 
 
 def _takes_a_sample(layers: Layers, rank: int) -> bool:
-    """Whether x of this rank counts as one sample: for PyTorch's InstanceNorm2d axis 0 has the channels in rank 3."""
+    """
+    Whether x of this rank counts as one sample: for PyTorch's InstanceNorm2d axis 0 has the channels in rank 3.
+
+    With one channel that would be no difference.
+    """
     record = OPERATORS[layers.operator]
-    if record.groups is not Groups.SAMPLE_CHANNELS or not record.channels_alone:
+    if record.groups is not Groups.SAMPLE_CHANNELS or not record.channels_alone or _reaches_its_group(layers, rank):
         return False
     reached = _reached(layers, rank)
     return reached is not None and bool(reached[0].all() and not reached[1:].any())
@@ -140,6 +146,8 @@ def _ranks(layers: Layers) -> tuple[int, ...]:
 
 
 def _candidates(layers: Layers) -> tuple[int, ...]:
+    if layers.fixed.ranks:  # declared
+        return layers.fixed.ranks
     least = max(layers.fixed.axes or 1, 2 if layers.channels_first else 1) if _trailing(layers) else 2
     return tuple(rank for rank in _RANKS if rank >= least)
 

@@ -27,6 +27,7 @@ _SHAPES = ("normalized_shape", "norm_shape", "shape")
 def find_fixed_settings(layers: Layers) -> MadeLayer:
     """Find out what no layer can vary, and return a first layer. Raises WrongSignature if none can be called."""
     record = OPERATORS[layers.operator]
+    layers.declared.ensure_about(layers.operator, layers.label)
     layers.fixed = layers.declared.settings()
     first = _first(layers)
     missing = [name for name in record.statistics if name not in first.roles]
@@ -41,8 +42,8 @@ def find_fixed_settings(layers: Layers) -> MadeLayer:
     else:
         _fix(layers, channel_axis=_channel_axis(layers, first))
         _fix(layers, **_channels(layers, first))
+    ranks = find_ranks(layers)  # where the channels lie, too
     if not layers.fixed.ranks:
-        ranks = find_ranks(layers)
         _fix(layers, **{"native" if record.groups is Groups.TRAILING else "ranks": ranks})
     if record.has_modes and layers.fixed.training is None and _is_frozen(layers, first):
         _fix(layers, training=False)

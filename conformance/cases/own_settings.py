@@ -76,15 +76,13 @@ def _trailing(description: Description, fixed: FixedSettings) -> Description:
     if ranks and len(leading) + len(features) not in ranks:
         others = min((rank - len(features) for rank in ranks if rank > len(features)), default=0)
         if not others:  # all axes are normalised together: one group
-            description, leading = attrs.evolve(description, groups=description.groups[:1], repeat=None), ()
+            description, leading, count = attrs.evolve(description, groups=description.groups[:1], repeat=None), (), 1
         else:
             leading = factor(count, others)
+    if n > description.n and description.repeat is None and count * n > MOST:  # a group is as large as a whole case
+        description, leading, count = attrs.evolve(description, groups=description.groups[:1]), (1,) * len(leading), 1
     plain = len(features) == 1 and description.features is None
     shaped = {"features": None if plain else features, "leading": None if leading == (count,) else leading}
-    if (
-        n > description.n and description.repeat is None and count * n > MOST
-    ):  # each group is as large as a case of the sweep
-        return attrs.evolve(description, n=n, **{**shaped, "groups": description.groups[:1], "leading": None})
     return attrs.evolve(description, n=n, **shaped)
 
 

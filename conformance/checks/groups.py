@@ -54,6 +54,8 @@ def _shape(case: Case, samples: int) -> tuple[int, ...]:
     The rank stays: many functions take one rank only.
     """
     before = case.layout.before
+    if not before and samples == 1:
+        return case.x.shape
     if before == (0,):
         return (samples, *case.x.shape[1:])
     rest = tuple(size for axis, size in enumerate(case.x.shape) if axis not in before)

@@ -203,7 +203,7 @@ def _different_gradients(
 
 
 def distinct(results: Iterable[dict[str, np.ndarray]]) -> Iterator[dict[str, np.ndarray]]:
-    """The results without repeated objects: a worker sends equal results as one object."""
+    """The results without repeated objects: those of calls that agree are one object (adapters/repeats.py)."""
     return iter({id(one): one for one in results}.values())
 
 

@@ -105,7 +105,8 @@ def fitted(description: Description, binding: Binding) -> Description | None:
 def _takes(binding: Binding, description: Description, rank: int, axis: int) -> bool:
     """Whether the binding takes a case of this rank with the channels along this axis."""
     record = OPERATORS[description.operator]
-    if not -rank <= axis < rank:
+    least = 1 if record.groups is Groups.SAMPLE_CHANNELS else 0  # axis 0 has the samples
+    if not (-rank <= axis < rank and axis % rank >= least):
         return False
     if record.groups is Groups.CHANNEL and rank == 2 and description.samples not in (None, description.n):
         return False

@@ -176,6 +176,23 @@ def test_a_vjp_is_called_with_what_its_function_takes():
     np.testing.assert_array_equal(dx, 5 * g)
 
 
+@pytest.mark.parametrize(
+    ("operator", "name", "value", "message"),
+    [
+        ("residual", "axes", "-1", "which has no axes"),
+        ("layer_norm", "channel_axis", "1", "which has no channel_axis"),
+        ("layer_norm", "channels", "8", "which has no channels"),
+        ("batch_norm", "shape", "8", "which has no shape"),
+        ("rms_norm", "beta", "none", "which has no beta"),
+        ("group_norm", "channel_axis", "0", "axis 0 of own has the samples"),
+    ],
+)
+def test_what_an_operator_does_not_have_cannot_be_declared(operator, name, value, message):
+    """One error says so, before anything is called."""
+    with pytest.raises(WrongDeclaration, match=message):
+        Declarations(fixed={name: value}).ensure_about(operator, "own")
+
+
 def test_what_is_lacking_is_told_with_what_to_write():
     """The error for a function that takes no eps says how to declare it."""
 

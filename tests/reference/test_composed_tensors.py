@@ -90,7 +90,10 @@ def test_a_gradient_may_have_more_terms_than_the_definition():
 
 
 def test_an_evaluation_is_freed_at_once():
-    """Its numbers refer to each other, but in no circle: those of a large case would wait for a garbage collection."""
+    """
+    Sums and products refer to what they were computed from, in no circle: those of a large case would wait for a
+    garbage collection.
+    """
     x, g = (RNG.normal(size=(3, 4)) for _ in range(2))
     parts = {"branch": Part("leaf", ("branch.h",)), "shortcut": None, "activation": None}
     evaluation = Composed("residual", {"x": x, "branch.h": x}, {}, parts, Arithmetic.of("float64"))

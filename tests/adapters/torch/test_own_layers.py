@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from normspec.adapters.declarations import Declarations
+from normspec.adapters.own_function import from_callable
 from normspec.adapters.targets import resolve
 from normspec.reference.layer_norm import layer_norm, layer_norm_vjp
 from normspec.spec.errors import CannotVary, NoSuchName, UnknownOperator, WrongSignature
@@ -206,6 +207,8 @@ def test_channels_that_lie_last_are_found_out(operator, layer, ranks):
     ("operator", "layer", "ranks"),
     [
         ("instance_norm", nn.InstanceNorm2d(5), (4,)),
+        ("instance_norm", nn.InstanceNorm2d(1), (3, 4)),  # with one channel a sample is a group
+        ("instance_norm", nn.InstanceNorm2d(1, affine=True), (4,)),
         ("group_norm", nn.GroupNorm(2, 6, affine=False), ()),
         ("batch_norm", nn.BatchNorm1d(5, affine=False), (2, 3)),
     ],
@@ -214,6 +217,26 @@ def test_channels_that_lie_first_stay_there(operator, layer, ranks):
     """As the framework's own layers take them."""
     fixed, _ = fixed_of(layer, operator)
     assert (fixed.channel_axis, fixed.ranks) == (1, ranks)
+
+
+def test_the_layout_is_found_out_for_a_declared_rank_too():
+    """Only the layout itself, declared, stops the search."""
+    layer = ChannelsLast(nn.GroupNorm(2, 6, affine=False))
+    fixed, _ = fixed_of(layer, "group_norm", fixed={"rank": "4"})
+    assert (fixed.channel_axis, fixed.ranks) == (-1, (4,))
+
+
+def test_a_composed_layer_with_a_declaration_lacks_what_its_forward_lacks():
+    """`__call__` of a module takes anything; what `forward` does not take is not passed."""
+
+    class Residual(nn.Module):
+        def forward(self, x, branch, *, shortcut=None):
+            return (x if shortcut is None else shortcut(x)) + branch(x)
+
+    (binding,) = from_callable(Residual(), ("residual",), "torch", Declarations(fixed={"rank": "3"})).bindings
+    assert binding.unsupported_keywords == {"activation"}
+    x = torch.ones(1, 2, 3)
+    torch.testing.assert_close(binding.call(x, lambda x: 5 * x, shortcut=lambda x: 7 * x, mode="training"), 12 * x)
 
 
 def test_a_declared_layout_is_not_questioned():

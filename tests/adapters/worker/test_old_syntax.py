@@ -40,3 +40,27 @@ def test_it_calls_nothing_newer(checkout):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 assert not (node.value.id in ("functools", "itertools", "math") and node.attr in newer), where
                 assert node.attr not in ("removeprefix", "removesuffix"), where
+
+
+def test_it_evaluates_no_newer_type(checkout):
+    """`Mapping[str, int]` of collections.abc and `list[int]` may stand only where nothing evaluates them."""
+    for file in _files(checkout):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        deferred = {id(one) for node in ast.walk(tree) for part in _unevaluated(node) for one in ast.walk(part)}
+        abstract = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module == "collections.abc"
+            for alias in node.names
+        }
+        generic = abstract | {"dict", "frozenset", "list", "set", "tuple", "type"}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and id(node) not in deferred:
+                assert node.value.id not in generic, f"{file}:{node.lineno}"
+
+
+def _unevaluated(node: ast.AST) -> list[ast.AST]:
+    """The parts of a node that Python does not evaluate: annotations, and what only a type checker reads."""
+    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        return list(node.body)
+    return [part for name in ("annotation", "returns") if (part := getattr(node, name, None)) is not None]
