@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Callable
 
 from ..spec.errors import WrongDeclaration, choices
@@ -60,14 +60,30 @@ class Declarations:
         """Which of gamma and beta are declared as ``word``: ``none``, or always ``given``."""
         return frozenset(name for name in ("gamma", "beta") if self.fixed.get(name, "").lower() == word)
 
-    def ensure_about(self, operator: str, label: str) -> None:
-        """Raise WrongDeclaration for a setting or a size that the operator does not have."""
-        record = OPERATORS[operator]
-        for name, text in self.fixed.items():
-            owner = {"shape": "axes", "channels": "channel_axis"}.get(name, name)
-            if name != "rank" and owner not in (*record.settings, *record.arguments):
-                raise WrongDeclaration(f"--fixed {name}={text}: {label} is a {operator}, which has no {name}")
-        if record.groups is Groups.SAMPLE_CHANNELS and self.value("channel_axis") == 0:
+    def about(self, operator: str, label: str) -> Declarations:
+        """
+        What is declared about settings and sizes that the operator has.
+
+        Raises WrongDeclaration where they contradict each other.
+        """
+        found = replace(self, fixed={name: text for name, text in self.fixed.items() if has(operator, name)})
+        found._ensure_consistent(operator, label)
+        return found
+
+    def _ensure_consistent(self, operator: str, label: str) -> None:
+        channels, groups, axes, shape, rank = (
+            self.value(name) for name in ("channels", "groups", "axes", "shape", "rank")
+        )
+        if channels and groups and channels % groups:
+            raise WrongDeclaration(f"--fixed channels={channels},groups={groups}: {groups} does not divide {channels}")
+        if axes and shape and axes != len(shape):
+            raise WrongDeclaration(
+                f"--fixed axes={self.fixed['axes']},shape={self.fixed['shape']}: this shape has {len(shape)} axes"
+            )
+        least = len(shape) if shape else axes or 1
+        if rank and rank < least:
+            raise WrongDeclaration(f"--fixed rank={rank}: {label} normalises {least} axes")
+        if OPERATORS[operator].groups is Groups.SAMPLE_CHANNELS and self.value("channel_axis") == 0:
             raise WrongDeclaration(f"--fixed channel_axis=0: axis 0 of {label} has the samples")
 
     def settings(self) -> FixedSettings:
@@ -92,6 +108,12 @@ class Declarations:
             dict(plain.get("fixed", {})),
             bool(plain.get("layers", False)),
         )
+
+
+def has(operator: str, name: str) -> bool:
+    """Whether an operator has a setting, size or parameter that --fixed names."""
+    owner = {"shape": "axes", "channels": "channel_axis"}.get(name, name)
+    return name == "rank" or owner in (*OPERATORS[operator].settings, *OPERATORS[operator].arguments)
 
 
 def pairs(option: str, texts: Any) -> dict[str, str]:

@@ -41,10 +41,10 @@ class OwnCall:
         How to call a function, from its signature and its declaration.
 
         Raises WrongSignature if the function lacks a setting that is not declared, or takes other arguments, and
-        WrongDeclaration for a setting that the operator does not have.
+        WrongDeclaration where declarations contradict each other.
         """
         record = OPERATORS[operator]
-        declared.ensure_about(operator, label)
+        declared = declared.about(operator, label)
         if record.has_channels and declared.channel_axis is not None and "channel_axis" not in declared.fixed:
             declared = replace(declared, fixed={**declared.fixed, "channel_axis": str(declared.channel_axis)})
         lacking = declared.affine("none")

@@ -14,6 +14,7 @@ from .frameworks import SLOW, adapter, full_name
 from .layers.build import binding_of, operator_of
 from .layers.constructor import Constructor, is_factory
 from .layers.kit import Kit
+from .layers.trial import DIVISIBLE_SIZE, GROUPS, SIZE
 from .target import Target
 
 #: The base class of each framework's layers, as (module, name), and the folder of adapters/ that has its kit.
@@ -59,7 +60,7 @@ def layer_target(
     arguments = _initial_arguments(module, label)
     kind = value
     if folder_of_layer(value) is None:  # a factory
-        example = _example(value, label)
+        example = _example(value, label, declared)
         kind = type(without_state(example))
         if not inspect.signature(value).parameters:
             value = example
@@ -99,13 +100,23 @@ def _operator(kit: Kit, value: Any, label: str, file: str, operators: tuple[str,
     return found
 
 
-def _example(make: Any, label: str) -> Any:
-    """The layer that a factory makes for ordinary settings."""
-    constructor = Constructor.of(make, label)
-    try:
-        return constructor(size=8, eps=1e-5, momentum=0.25, groups=2, affine=True, scale=True, center=True)
-    except Exception as error:
-        raise WrongSignature(f"{label} raises {one_line(error)} when it is called to make a layer") from error
+def _example(make: Any, label: str, declared: Declarations) -> Any:
+    """
+    The layer that a factory makes for ordinary settings, and for the declared size and groups.
+
+    If the ordinary size fails, one that most numbers of groups divide is tried, then a tuple.
+    """
+    constructor, failed = Constructor.of(make, label), None
+    settings = {"eps": 1e-5, "momentum": 0.25, "groups": declared.value("groups") or GROUPS}
+    shape = declared.value("shape") or (declared.value("channels") or SIZE * (declared.value("groups") or 1),)
+    sizes = (shape[0], DIVISIBLE_SIZE, shape) if len(shape) == 1 else (shape,)
+    for size in sizes:
+        try:
+            return constructor(size=size, **settings, affine=True, scale=True, center=True)
+        except Exception as error:
+            failed = failed or error
+    assert failed is not None
+    raise WrongSignature(f"{label} raises {one_line(failed)} when it is called to make a layer") from failed
 
 
 def _initial_arguments(module: ModuleType | None, label: str) -> tuple[Any, ...] | None:

@@ -15,7 +15,7 @@ from .canonical_calls import Layers, MadeLayer
 from .constructor import attribute
 from .dimensions import find_ranks
 from .numbers import eps_of, momentum_of
-from .trial import given_of, numbers_of, ordinary_values, rank_of, shape_of, size_of, trial_results
+from .trial import DIVISIBLE_SIZE, given_of, numbers_of, ordinary_values, rank_of, shape_of, size_of, trial_results
 
 #: The most values a group may have: exact values of a case take about half a kilobyte for each.
 _LARGEST = 1 << 18
@@ -27,7 +27,7 @@ _SHAPES = ("normalized_shape", "norm_shape", "shape")
 def find_fixed_settings(layers: Layers) -> MadeLayer:
     """Find out what no layer can vary, and return a first layer. Raises WrongSignature if none can be called."""
     record = OPERATORS[layers.operator]
-    layers.declared.ensure_about(layers.operator, layers.label)
+    layers.declared = layers.declared.about(layers.operator, layers.label)
     layers.fixed = layers.declared.settings()
     first = _first(layers)
     missing = [name for name in record.statistics if name not in first.roles]
@@ -63,18 +63,25 @@ def _made(layers: Layers) -> MadeLayer:
 
 
 def _first(layers: Layers) -> MadeLayer:
-    """A first layer; a size of one axis is passed as a number, or as a tuple if a number fails."""
+    """A first layer. If the ordinary size fails, one that most numbers of groups divide is tried, then a tuple."""
     failed: Exception | None = None
-    for size_as_tuple in (False, True) if layers.takes("size") else (False,):
-        layers.size_as_tuple = size_as_tuple
+    ordinary = size_of(layers)
+    attempts = [(ordinary, False)]
+    if layers.takes("size"):
+        divisible = OPERATORS[layers.operator].groups is Groups.SAMPLE_CHANNELS and layers.fixed.channels is None
+        attempts += [((DIVISIBLE_SIZE,), False)] if divisible else []
+        attempts += [(ordinary, True)]
+    for size, layers.size_as_tuple in attempts:
         try:
-            return _made(layers)
+            return layers.made(size, given_of(layers), **numbers_of(layers))
         except NormspecError:
             raise
         except Exception as error:
             failed = failed or error
-    assert failed is not None and layers.constructor is not None
-    names, values = layers.constructor.arguments, {"size": next(iter(size_of(layers))), **numbers_of(layers)}
+    assert failed is not None
+    if layers.constructor is None:
+        raise WrongSignature(f"{layers.label} cannot be copied and given other parameters: {one_line(failed)}")
+    names, values = layers.constructor.arguments, {"size": next(iter(ordinary)), **numbers_of(layers)}
     written = ", ".join(f"{names[key]}={value}" for key, value in values.items() if key in names)
     raise WrongSignature(
         f"{layers.label}({written}) raises {one_line(failed)}: name a factory, such as"
@@ -105,7 +112,10 @@ def _extents(layers: Layers, first: MadeLayer) -> dict[str, Any]:
         return {}
     if layers.takes("size"):
         return {} if layers.fixed.axes is None and _takes_two_axes(layers) else {"axes": layers.fixed.axes or 1}
-    shape: tuple[int, ...] = first.extent(first.given[0]) if first.given else _attribute_shape(layers, first)
+    shape = named = _attribute_shape(layers, first)
+    if first.given:
+        own = first.extent(first.given[0])
+        shape = named if math.prod(named) == math.prod(own) else own  # of (8, 1) the parameter alone says (8,)
     if math.prod(shape) > _LARGEST:
         raise WrongSignature(
             f"{layers.label} normalises {math.prod(shape):,} values at once, and {_LARGEST:,} can be judged exactly:"

@@ -14,6 +14,8 @@ from .canonical_calls import Layers
 
 #: The size of the first layer made of a class, and how many groups its channels form.
 SIZE, GROUPS = 8, 2
+#: A number of channels that most numbers of groups divide, up to 64.
+DIVISIBLE_SIZE = 960
 
 
 def size_of(layers: Layers) -> tuple[int, ...]:
@@ -42,10 +44,15 @@ def shape_of(layers: Layers, rank: int) -> tuple[int, ...]:
     """A shape of x of this rank, with neighbouring extents different if there is a choice."""
     size = size_of(layers)
     if OPERATORS[layers.operator].groups is Groups.TRAILING:
-        return (*(3, 2, 4, 2)[: rank - len(size)], *size)
-    around = (3, 2, 4, 2)[: rank - 1]
+        return (*_around(rank - len(size)), *size)
+    around = _around(rank - 1)
     place = _channel_axis(layers) % rank
     return (*around[:place], *size, *around[place:])
+
+
+def _around(count: int) -> tuple[int, ...]:
+    """The extents of so many other axes."""
+    return ((3, 2, 4, 2) + (1,) * count)[:count]
 
 
 def rank_of(layers: Layers) -> int:

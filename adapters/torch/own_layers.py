@@ -11,6 +11,7 @@ from torch import nn
 from torch.func import functional_call
 from torch.overrides import TorchFunctionMode
 
+from ...spec.errors import WrongSignature
 from ..binding import Binding
 from ..layers.kit import Kit, LayerTensor
 from . import group_norm, layers, rms_norm, rms_norm_transformers
@@ -31,6 +32,8 @@ class TorchKit(Kit):
         return dict(layer.named_modules())
 
     def tensors(self, layer: nn.Module) -> dict[str, LayerTensor]:
+        if isinstance(layer, torch.jit.ScriptModule):
+            raise WrongSignature("a scripted module cannot be given other parameters: name the module as it was before")
         found = {name: LayerTensor(tuple(one.shape), True) for name, one in layer.named_parameters()}
         return {**found, **{name: LayerTensor(tuple(one.shape), False) for name, one in layer.named_buffers()}}
 

@@ -96,16 +96,22 @@ def _repeated(description: Description, count: int) -> Description:
 
 def _of_samples(description: Description, fixed: FixedSettings) -> Description:
     """Samples with the binding's number of channels and of groups."""
-    groups = fixed.groups
-    if fixed.channels is not None and (groups is not None or OPERATORS[description.operator].channels_alone):
-        width = 1 if groups is None else fixed.channels // groups
-        each = fixed.channels // width
-        positions = 1 if fixed.ranks == (2,) else max(1, round(description.n / width))
-        samples = max(1, round(description.count_of_groups / each))
-        description = _repeated(attrs.evolve(description, n=width * positions, width=width), samples * each)
-        least = 3 if positions > 1 or OPERATORS[description.operator].channels_alone else 2
-        return attrs.evolve(description, samples=samples, rank=max(description.rank, least))
-    if groups is not None:
-        samples = max(1, round(description.count_of_groups / groups))
-        return attrs.evolve(_repeated(description, samples * groups), samples=samples)
-    return description
+    each = fixed.groups or _groups_of(description, fixed.channels)
+    if each is None:
+        return description
+    samples = max(1, round(description.count_of_groups / each))
+    if fixed.channels is None:
+        return attrs.evolve(_repeated(description, samples * each), samples=samples)
+    width = fixed.channels // each
+    positions = 1 if fixed.ranks == (2,) else max(1, round(description.n / width))
+    description = _repeated(attrs.evolve(description, n=width * positions, width=width), samples * each)
+    least = 3 if positions > 1 or OPERATORS[description.operator].channels_alone else 2
+    return attrs.evolve(description, samples=samples, rank=max(description.rank, least))
+
+
+def _groups_of(description: Description, channels: int | None) -> int | None:
+    """How many groups so many channels form: as near to the description's as divides them, or one a channel."""
+    if channels is None or OPERATORS[description.operator].channels_alone:
+        return channels
+    wanted = description.count_of_groups // (description.samples or 1)
+    return min((count for count in range(1, channels + 1) if not channels % count), key=lambda one: abs(one - wanted))

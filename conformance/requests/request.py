@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from ...adapters.binding import Binding
-from ...adapters.declarations import NOTHING_DECLARED, Declarations
+from ...adapters.declarations import NOTHING_DECLARED, Declarations, has
 from ...adapters.dtypes import check_dtype
 from ...adapters.frameworks import KNOWN
 from ...adapters.importable import importable_name
@@ -19,7 +19,7 @@ from ...adapters.remote.process import NO_STEPS
 from ...adapters.target import Target
 from ...adapters.targets import TARGETS, resolve
 from ...spec.conventions import ensure_about
-from ...spec.errors import NormspecError, UnknownDtype
+from ...spec.errors import NormspecError, UnknownDtype, WrongDeclaration
 from ...spec.operators import OPERATORS
 from ..kept.cache_folder import truths_store
 from .choosing import check_bindings, matches, operators_of, selected
@@ -213,14 +213,18 @@ class Request:
         return found
 
     def _ensure_about(self, found: Sequence[Target], targets: Sequence[Target]) -> None:
-        """Raise NothingAsked or UnknownConvention if something asked for or declared is about no target."""
+        """Raise NothingAsked, UnknownConvention or WrongDeclaration if what is asked or declared is about no target."""
         there = {binding.operator for target in found for binding in target.bindings}
         for what, words in (("only", self.only), ("require", self.require)):
             for word in words:
                 about = operators_of(selected((word,), what))
                 if there.isdisjoint(about):
                     raise NothingAsked(_nothing(what, word, about, targets))
-        ensure_about(self.conventions, sorted(there, key=list(OPERATORS).index), "what is checked is")
+        operators = sorted(there, key=list(OPERATORS).index)
+        ensure_about(self.conventions, operators, "what is checked is")
+        for name, text in self.declared.fixed.items():
+            if not any(has(operator, name) for operator in operators):
+                raise WrongDeclaration(f"--fixed {name}={text}: {', '.join(operators)} has no {name}: leave it out")
 
     def _check(self, target: Target) -> None:
         wanted = self.dtypes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import normspec
 from normspec.adapters.declarations import Declarations, pairs
 from normspec.adapters.fixed import FixedSettings, fixed_from_plain
 from normspec.adapters.own_function import from_callable
@@ -176,21 +177,44 @@ def test_a_vjp_is_called_with_what_its_function_takes():
     np.testing.assert_array_equal(dx, 5 * g)
 
 
+def test_a_declaration_is_about_what_the_operator_has():
+    """One for several operators leaves out what one of them lacks."""
+    everything = Declarations(fixed={"momentum": "0.1", "axes": "-1", "channels": "8", "gamma": "given", "rank": "3"})
+    assert everything.about("layer_norm", "own").fixed.keys() == {"axes", "gamma", "rank"}
+    assert everything.about("batch_norm", "own").fixed.keys() == {"momentum", "channels", "gamma", "rank"}
+    assert everything.about("residual", "own").fixed.keys() == {"rank"}
+
+
 @pytest.mark.parametrize(
-    ("operator", "name", "value", "message"),
+    ("operator", "fixed", "message"),
     [
-        ("residual", "axes", "-1", "which has no axes"),
-        ("layer_norm", "channel_axis", "1", "which has no channel_axis"),
-        ("layer_norm", "channels", "8", "which has no channels"),
-        ("batch_norm", "shape", "8", "which has no shape"),
-        ("rms_norm", "beta", "none", "which has no beta"),
-        ("group_norm", "channel_axis", "0", "axis 0 of own has the samples"),
+        ("group_norm", {"channel_axis": "0"}, "axis 0 of own has the samples"),
+        ("group_norm", {"channels": "6", "groups": "4"}, "4 does not divide 6"),
+        ("layer_norm", {"axes": "-1", "shape": "4x5"}, "this shape has 2 axes"),
+        ("layer_norm", {"rank": "1", "shape": "4x5"}, "own normalises 2 axes"),
+        ("rms_norm", {"rank": "1", "axes": "-2"}, "own normalises 2 axes"),
     ],
 )
-def test_what_an_operator_does_not_have_cannot_be_declared(operator, name, value, message):
+def test_declarations_that_contradict_each_other_are_told(operator, fixed, message):
     """One error says so, before anything is called."""
     with pytest.raises(WrongDeclaration, match=message):
-        Declarations(fixed={name: value}).ensure_about(operator, "own")
+        Declarations(fixed=fixed).about(operator, "own")
+
+
+def test_a_run_of_two_operators_takes_what_one_of_them_has():
+    """It is an error only where none has it."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        return x
+
+    def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, training, channel_axis):
+        return x, running_mean, running_var
+
+    for one, fixed in ((layer_norm, {"axes": "-1"}), (batch_norm, {"momentum": "0.1"})):
+        options = {"framework": "numpy", "dtypes": ["float64"], "profile": "quick", "only": "CM-T1"}
+        assert normspec.check(one, fixed=fixed, **options).results
+    with pytest.raises(WrongDeclaration, match=r"--fixed momentum=0\.1: layer_norm has no momentum: leave it out"):
+        normspec.check(layer_norm, fixed={"momentum": "0.1"}, **options)
 
 
 def test_what_is_lacking_is_told_with_what_to_write():

@@ -26,6 +26,7 @@ CASES = [
     ("batch_norm", FixedSettings(channels=2)),
     ("group_norm", FixedSettings(channels=12, groups=3, channel_axis=1)),
     ("group_norm", FixedSettings(groups=1)),
+    ("group_norm", FixedSettings(channels=24)),
     ("instance_norm", FixedSettings(channels=5)),
     ("batch_norm", FixedSettings(channel_axis=0, ranks=(3,))),
     ("group_norm", FixedSettings(ranks=(2,))),

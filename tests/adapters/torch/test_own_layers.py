@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -237,6 +240,75 @@ def test_a_composed_layer_with_a_declaration_lacks_what_its_forward_lacks():
     assert binding.unsupported_keywords == {"activation"}
     x = torch.ones(1, 2, 3)
     torch.testing.assert_close(binding.call(x, lambda x: 5 * x, shortcut=lambda x: 7 * x, mode="training"), 12 * x)
+
+
+class OfAnyArguments(nn.LayerNorm):
+    """As a compiled layer, it does not say what its forward takes."""
+
+    def forward(self, *arguments, **named):
+        return super().forward(*arguments, **named)
+
+
+class Of32Groups(nn.GroupNorm):
+    """Of a size that its number of groups has to divide."""
+
+    def __init__(self, channels):
+        super().__init__(32, channels)
+
+
+def make_of_32_groups(channels):
+    """As diffusion models have it."""
+    return nn.GroupNorm(32, channels)
+
+
+def make_of_a_shape(normalized_shape):
+    """Takes no number."""
+    return nn.LayerNorm([*normalized_shape])
+
+
+@pytest.mark.parametrize(
+    ("operator", "layer", "found"),
+    [
+        ("layer_norm", OfAnyArguments(8), {"shape": (8,)}),
+        ("layer_norm", nn.LayerNorm((8, 1)), {"shape": (8, 1)}),
+        ("layer_norm", nn.LayerNorm((1, 8, 1)), {"shape": (1, 8, 1)}),
+        ("layer_norm", make_of_a_shape, {"shape": ()}),
+        ("group_norm", make_of_32_groups, {"groups": 32, "channels": None}),
+        ("group_norm", Of32Groups, {"groups": 32, "channels": None}),
+    ],
+)
+def test_sizes_of_layers_that_take_few_are_found(operator, layer, found):
+    """Extents of one, a number of groups that must divide, a size that must be a tuple, and any arguments."""
+    fixed, _ = fixed_of(layer, operator)
+    assert {name: getattr(fixed, name) for name in found} == found
+
+
+def with_a_lock():
+    """No copy can be made of it."""
+    layer = nn.LayerNorm(8)
+    layer.lock = threading.Lock()
+    return layer
+
+
+def scripted():
+    """torch warns that this is deprecated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return torch.jit.script(nn.LayerNorm(8))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (with_a_lock, "cannot be copied and given other parameters: TypeError"),
+        (scripted, "name the module as it was before"),
+    ],
+)
+def test_a_layer_that_cannot_be_copied_or_lent_parameters_is_told(make, message):
+    """One sentence says why."""
+    layer = make()
+    with pytest.raises(WrongSignature, match=message):
+        fixed_of(layer, "layer_norm")
 
 
 def test_a_declared_layout_is_not_questioned():
