@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from distributed import LocalCluster
 
-from normspec.conformance.faults import FAULTS
+from normspec.conformance.faults import FAULTS, Fault
 from normspec.conformance.kept.cache_folder import NO_CACHE
 from normspec.conformance.requests.request import Request
 from normspec.conformance.running import choice
@@ -59,10 +59,14 @@ def told(targets: tuple[str, ...], operator: str, **where: Any) -> dict[str, Any
         return json.loads(together(request, judge.subjects(), reports).to_json())
 
 
+def _remembers(fault: Fault) -> bool:
+    return fault.kind == "state" or fault.requirement.startswith("CM-P")
+
+
 def chunks(operator: str, *, remembers: bool) -> Iterator[dict[str, str]]:
     """Names of functions that remember earlier calls, or of those that do not, by their names in a file."""
     library = [one for one in (*FAULTS, *SOUND, *DECLARED) if one.operator == operator]
-    names = iter([one.name for one in library if (getattr(one, "kind", "") == "state") == remembers])
+    names = iter([one.name for one in library if (isinstance(one, Fault) and _remembers(one)) is remembers])
     while some := {f"function_{place}": name for place, name in enumerate(islice(names, _TOGETHER))}:
         yield some
 
