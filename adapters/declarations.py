@@ -80,9 +80,9 @@ class Declarations:
             raise WrongDeclaration(
                 f"--fixed axes={self.fixed['axes']},shape={self.fixed['shape']}: this shape has {len(shape)} axes"
             )
-        least = len(shape) if shape else axes or 1
+        least = 2 if OPERATORS[operator].has_channels else len(shape) if shape else axes or 1
         if rank and rank < least:
-            raise WrongDeclaration(f"--fixed rank={rank}: {label} normalises {least} axes")
+            raise WrongDeclaration(f"--fixed rank={rank}: x of {label} has {least} axes at least")
         if OPERATORS[operator].groups is Groups.SAMPLE_CHANNELS and self.value("channel_axis") == 0:
             raise WrongDeclaration(f"--fixed channel_axis=0: axis 0 of {label} has the samples")
 

@@ -197,9 +197,8 @@ def _is_own_layer(value: Any, operators: tuple[str, ...] | None) -> bool:
 def _takes_canonical_call(layer: Any, operator: str) -> bool:
     """Whether a layer takes the operator's canonical call; then it holds no parameters of its own."""
     signature, variadic = signature_of(layer), (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    if OPERATORS[operator].composed or signature is None:
-        pass
-    elif all(one.kind in variadic for one in signature.parameters.values()):  # as of a compiled layer: it says nothing
+    says_nothing = signature is not None and all(one.kind in variadic for one in signature.parameters.values())
+    if says_nothing and not OPERATORS[operator].composed:  # as a compiled layer's; a composed operator has no layers
         return False
     try:
         _check_signature(layer, operator, "it")

@@ -104,7 +104,7 @@ class Composed:
     def jvp(self, tangents: Tensors) -> Value:
         """The tangent of y; an input whose tangent is None or absent does not move."""
         with np.errstate(all="ignore"):
-            return self._value(self._moved({"x": self._y}, tangents)["x"], "x")
+            return self._value(self._moved({"x": self._y}, tangents, differentiable=False)["x"], "x")
 
     def vjp_vjp(self, g: NDArray[Any], second: Tensors) -> dict[str, Value]:
         """
@@ -116,7 +116,8 @@ class Composed:
         with np.errstate(all="ignore"):
             seed = self._tape.given(g)
             inputs = [*(self._inputs[name] for name in names), seed]
-            found = self._second(self._gradients(seed), second, inputs, differentiable=False)
+            first = self._gradients(seed, differentiable=True)
+            found = self._second(first, second, inputs, differentiable=False)
             formats = (*names, "x")
             # Each input is used at least twice, and a framework may round each use's gradient to the input's format.
             values = [self._value(number, like, uses=2) for number, like in zip(found, formats, strict=True)]
@@ -125,8 +126,9 @@ class Composed:
     def jvp_vjp(self, g: NDArray[Any], tangents: Tensors) -> dict[str, Value]:
         """The tangents of the gradients for fixed g, by input name; an input without a tangent does not move."""
         with np.errstate(all="ignore"):
-            first = self._gradients(self._tape.given(g))
-            return {name: self._value(number, name, uses=2) for name, number in self._moved(first, tangents).items()}
+            first = self._gradients(self._tape.given(g), differentiable=True)
+            moved = self._moved(first, tangents, differentiable=False)
+            return {name: self._value(number, name, uses=2) for name, number in moved.items()}
 
     def vjp_jvp(self, tangents: Tensors, g: NDArray[Any]) -> dict[str, Value]:
         """The gradients of sum(ty g) by input name; ty is the tangent of y."""
@@ -142,11 +144,9 @@ class Composed:
         """The tangent of the tangent of y in another direction."""
         with np.errstate(all="ignore"):
             tangent = self._moved({"x": self._y}, tangents, differentiable=True)
-            return self._value(self._moved(tangent, again)["x"], "x")
+            return self._value(self._moved(tangent, again, differentiable=False)["x"], "x")
 
-    def _moved(
-        self, results: Mapping[str, Number], tangents: Tensors, *, differentiable: bool = False
-    ) -> dict[str, Number]:
+    def _moved(self, results: Mapping[str, Number], tangents: Tensors, *, differentiable: bool) -> dict[str, Number]:
         """
         The tangents of results, shaped like the inputs of their names.
 
@@ -164,7 +164,7 @@ class Composed:
     def _differentiable(self) -> list[str]:
         return [name for name in self._inputs if not name.endswith("mask")]
 
-    def _gradients(self, seed: Number, *, differentiable: bool = True) -> dict[str, Number]:
+    def _gradients(self, seed: Number, *, differentiable: bool) -> dict[str, Number]:
         names = self._differentiable()
         inputs = [self._inputs[name] for name in names]
         found = gradients([(self._y, seed)], inputs, differentiable=differentiable)

@@ -113,7 +113,7 @@ def _takes_a_sample(layers: Layers, rank: int) -> bool:
     """
     Whether x of this rank counts as one sample: for PyTorch's InstanceNorm2d axis 0 has the channels in rank 3.
 
-    With one channel that would be no difference.
+    A sample of one channel is a group, so that it makes no difference there.
     """
     record = OPERATORS[layers.operator]
     if record.groups is not Groups.SAMPLE_CHANNELS or not record.channels_alone or _reaches_its_group(layers, rank):

@@ -71,7 +71,8 @@ def _first(layers: Layers) -> MadeLayer:
         divisible = OPERATORS[layers.operator].groups is Groups.SAMPLE_CHANNELS and layers.fixed.channels is None
         attempts += [((DIVISIBLE_SIZE,), False)] if divisible else []
         attempts += [(ordinary, True)]
-    for size, layers.size_as_tuple in attempts:
+    for size, as_tuple in attempts:
+        layers.size_as_tuple = as_tuple
         try:
             return layers.made(size, given_of(layers), **numbers_of(layers))
         except NormspecError:

@@ -191,8 +191,9 @@ def test_a_declaration_is_about_what_the_operator_has():
         ("group_norm", {"channel_axis": "0"}, "axis 0 of own has the samples"),
         ("group_norm", {"channels": "6", "groups": "4"}, "4 does not divide 6"),
         ("layer_norm", {"axes": "-1", "shape": "4x5"}, "this shape has 2 axes"),
-        ("layer_norm", {"rank": "1", "shape": "4x5"}, "own normalises 2 axes"),
-        ("rms_norm", {"rank": "1", "axes": "-2"}, "own normalises 2 axes"),
+        ("layer_norm", {"rank": "1", "shape": "4x5"}, "x of own has 2 axes at least"),
+        ("batch_norm", {"rank": "1"}, "x of own has 2 axes at least"),
+        ("rms_norm", {"rank": "1", "axes": "-2"}, "x of own has 2 axes at least"),
     ],
 )
 def test_declarations_that_contradict_each_other_are_told(operator, fixed, message):
