@@ -21,6 +21,8 @@ CASES = [
     ("layer_norm", FixedSettings(eps=1e-6, shape=(96,), axes=1, given=(("gamma", "beta"),))),
     ("layer_norm", FixedSettings(axes=1, native=(4,), given=((),))),
     ("layer_norm", FixedSettings(axes=2, ranks=(2,))),
+    ("layer_norm", FixedSettings(shape=(4096,), axes=1, ranks=(1,))),
+    ("layer_norm", FixedSettings(shape=(4096,), axes=1, ranks=(3,))),
     ("rms_norm", FixedSettings(shape=(3, 4), axes=2)),
     ("batch_norm", FixedSettings(eps=1e-5, momentum=0.1, channels=16, channel_axis=1, ranks=(4,))),
     ("batch_norm", FixedSettings(channels=2)),
@@ -136,20 +138,26 @@ def test_a_function_of_one_group_is_judged_and_diagnosed(tmp_path, wrong, confor
     assert bool(report.causes) is not conforms
 
 
-def test_a_function_of_one_rank_is_judged_by_the_laws_about_other_groups(tmp_path):
+@pytest.mark.parametrize(
+    ("rank", "shape", "laws"),
+    [
+        (3, "batch, tokens, features", ["LN-L7", "LN-L8", "LN-L16", "LN-L17"]),
+        (1, "(features,)", ["LN-L7", "LN-L8"]),  # there is no other group
+    ],
+)
+def test_a_function_of_one_rank_is_judged_by_the_laws_about_other_groups(tmp_path, rank, shape, laws):
     """A group alone, or between others, keeps the rank of x: (batch, tokens, features) is what many functions take."""
     (tmp_path / "own.py").write_text(
         "import numpy as np\n"
         "def layer_norm(x, gamma, beta, *, eps, axes):\n"
-        "    batch, tokens, features = x.shape\n"
+        f"    {shape} = x.shape\n"
         "    z = x.astype(np.float64)\n"
         "    y = (z - z.mean(-1, keepdims=True)) / np.sqrt(z.var(-1, keepdims=True) + eps)\n"
         "    y = y * (1 if gamma is None else gamma) + (0 if beta is None else beta)\n"
         "    return y.astype(x.dtype)\n"
     )
-    laws = ["LN-L7", "LN-L8", "LN-L16", "LN-L17"]
     report = normspec.check(
-        f"{tmp_path / 'own.py'}:layer_norm", fixed={"rank": 3, "axes": -1}, profile="quick", dtypes=["float32"],
+        f"{tmp_path / 'own.py'}:layer_norm", fixed={"rank": rank, "axes": -1}, profile="quick", dtypes=["float32"],
         forward_only=True, cache=False, only=laws,
     )  # fmt: skip
     assert {one.requirement: one.verdict for one in report.results} == dict.fromkeys(laws, Verdict.PASS)
