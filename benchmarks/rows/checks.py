@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import inspect
 import os
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -103,17 +104,21 @@ def named(targets: tuple[str, ...], profile: str, what: str) -> float:
 
 
 def frameworks(what: str) -> Measured:
-    """Seconds for every framework that is installed here."""
+    """Seconds for every framework that is installed here, and for each: one after the other, each on all cores."""
     from normspec.adapters.frameworks import KNOWN
 
-    there = tuple(
+    there = [
         name
         for name, known in KNOWN.items()
         if name != "numpy" and all(importlib.util.find_spec(package) for package in known.packages)
-    )
+    ]
     if not there:
         raise NotThere("no framework is installed")
-    return {"": named(there, "standard", what), "frameworks, a count": len(there)}
+    found = {}
+    for name in there:
+        found[name] = named((name,), "standard", what)
+        print(f"{name}: {found[name]:.1f} s", file=sys.stderr, flush=True)
+    return {"": sum(found.values()), **found}
 
 
 _jax = functools.partial(seconds_of, own, framework="jax")

@@ -218,6 +218,22 @@ def test_a_run_of_two_operators_takes_what_one_of_them_has():
         normspec.check(layer_norm, fixed={"momentum": "0.1"}, **options)
 
 
+def test_a_declaration_that_cannot_be_about_a_function_is_an_error():
+    """Its parameters have places, not names, and a composed operator has no channels."""
+
+    def rms_norm(x, gamma, *, eps, axes):
+        return x
+
+    def residual(x, branch, *, activation=None, shortcut=None):
+        return x
+
+    with pytest.raises(WrongDeclaration, match="--parameters is about layers, and rms_norm is a function"):
+        from_callable(rms_norm, None, "numpy", Declarations(parameters={"gamma": "g"}))
+    with pytest.raises(WrongDeclaration, match="--layout: residual has no channels: leave it out"):
+        from_callable(residual, None, "numpy", Declarations(layout="channels-first"))
+    assert from_callable(rms_norm, None, "numpy", Declarations(layout="channels-first"))
+
+
 def test_what_is_lacking_is_told_with_what_to_write():
     """The error for a function that takes no eps says how to declare it."""
 
