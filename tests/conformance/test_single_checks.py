@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,23 +14,32 @@ from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.regimes import REGIMES
 from normspec.conformance.cases.shapes import shape_of
+from normspec.conformance.checks.aspects import _near_and_near, _same_y
 from normspec.conformance.checks.blocks import scaled_input
 from normspec.conformance.checks.exactly import finite_bound
-from normspec.conformance.checks.laws_groups import _shifted
+from normspec.conformance.checks.gradient_laws import any_subset, linear
+from normspec.conformance.checks.laws_groups import _mixing, _shifted
+from normspec.conformance.checks.nan_in_parameters import _dependent
 from normspec.conformance.checks.non_finite import contained
+from normspec.conformance.checks.part_calls import left_alone
 from normspec.conformance.checks.purity import _different_gradients, changed
 from normspec.conformance.checks.received import RelatedCall
 from normspec.conformance.checks.relations import same
-from normspec.conformance.checks.residual import odd_branch
+from normspec.conformance.checks.residual import linear_blocks, odd_branch
+from normspec.conformance.checks.sizes import all_zero
 from normspec.conformance.checks.statistics import several_steps
+from normspec.conformance.checks.strange_parts import with_wrapped
+from normspec.conformance.checks.undefined import undefined_group
 from normspec.conformance.checks.views import parameter_layouts
 from normspec.conformance.diagnosis.patterns.memory import _content_in_words
 from normspec.conformance.diagnosis.patterns.observing import Observer
 from normspec.conformance.diagnosis.patterns.special import misread_special_values
 from normspec.conformance.engine.declaration_search import _Search
 from normspec.conformance.engine.engine import Run
+from normspec.conformance.engine.folding import priority
 from normspec.conformance.engine.selection import select_cases
-from normspec.conformance.judging.findings import compare
+from normspec.conformance.engine.shrink import _readable
+from normspec.conformance.judging.findings import Finding, compare
 from normspec.conformance.judging.library import _as_sequences
 from normspec.conformance.judging.subject import Subject
 from normspec.conformance.judging.truth import Truth
@@ -89,11 +100,20 @@ def test_a_sum_is_not_judged_where_a_term_reaches_the_edge() -> None:
 
 
 def test_four_steps_below_the_largest_number_is_an_ordinary_number() -> None:
-    """Only a number within 4 u of the largest one may stand for overflow: this one is four envelopes off."""
+    """Only a number within 4 u of the largest one may stand for overflow: this one is four envelopes off, 3 u is in."""
     step = 2.0**104
     top = FORMATS["float32"].largest
-    found = compare(np.array([top - 4 * step], np.float32), DD(np.array([top]), np.zeros(1)), np.array([step]))
-    assert found.ratio == 4
+    for steps, ratio in ((4, 4), (3, 0)):
+        got = np.array([top - steps * step], np.float32)
+        assert compare(got, DD(np.array([top]), np.zeros(1)), np.array([step])).ratio == ratio
+
+
+def test_what_reaches_the_edge_within_its_envelope_may_be_infinite() -> None:
+    """The edge is largest (1 - u): 2^104 below it a value may overflow with an error of 2^104, and with less not."""
+    stored, step = FORMATS["float32"], 2.0**104
+    exact = DD(np.array([stored.largest * (1 - stored.unit_roundoff) - step]), np.zeros(1))
+    for envelope, ratio in ((step, 0), (0.75 * step, np.inf)):
+        assert compare(np.array([np.inf], np.float32), exact, np.array([envelope])).ratio == ratio
 
 
 def test_what_changed_is_told() -> None:
@@ -241,6 +261,15 @@ def test_regimes_refuse_what_is_not_theirs() -> None:
         assert edges(np.ones(count), 0.0, stored) == reached
 
 
+def test_regimes_begin_and_end_where_they_say() -> None:
+    """Rounded to a dtype, a variance may be half and twice as far from eps; an offset is more than 8 deviations."""
+    stored = FORMATS["float32"]
+    near = [0.03, 0.04, 31.0, 33.0]  # their squares: 2^-10 to 2^10, without the first and the last
+    assert [REGIMES["near_eps"].reached(np.array([-a, a]), 1.0, stored) for a in near] == [False, True, True, False]
+    means = [7.5, 8.5]
+    assert [REGIMES["offset"].reached(np.array([a - 1, a + 1]), 0.0, stored) for a in means] == [False, True]
+
+
 def test_samples_of_two_dimensions() -> None:
     """x of rank 2 has samples and channels, and no third axis of size 1."""
     assert shape_of(Description("batch_norm", 4, TWO, rank=2, samples=4)) == (4, 2)
@@ -283,16 +312,16 @@ def test_layouts_of_parameters_without_gradients() -> None:
 def test_one_group_is_alone_but_in_inference() -> None:
     """A value that is not finite leaves nothing to look at in its own group; in inference all else of the channel."""
     one = TWO[:1]
-    for training, findings in ((True, 0), (False, 3)):
-        case = build(Description("batch_norm", 4, one, training=training), "float32")
+    for groups, training, findings in ((one, True, 0), (one, False, 3), (TWO, True, 6)):
+        case = build(Description("batch_norm", 4, groups, training=training), "float32")
         assert len(list(contained(of("bn-two-pass"), case))) == findings
 
 
 def test_parameters_have_layouts_beside_those_of_x() -> None:
-    """CM-V3 takes each layout of gamma and beta with x as it is, and with x transposed."""
+    """CM-V3 takes each layout of gamma and beta with x as it is, and with x transposed; each alone only in one."""
     found = {one.note for one in parameter_layouts(of("ln-two-pass"), ROW)}
-    assert {"gamma, beta strided", "gamma, beta strided, x transposed"} <= found
-    assert not any("contiguous" in note for note in found)
+    together = {f"gamma, beta {one}{x}" for one in ("offset", "strided") for x in ("", ", x transposed")}
+    assert found == together | {"gamma strided", "beta strided"}
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -316,6 +345,22 @@ def test_a_self_test_is_told_of_or_not(told: bool, monkeypatch: pytest.MonkeyPat
     assert selftest._in_parallel(jobs, (), 1, heard.append if told else None) == (rows, False)
     assert [(one.done, one.total) for one in heard] == ([(1, 2), (2, 2)] if told else [])
     assert ["; 1 not as they should be" in one.text for one in heard] == ([False, True] if told else [])
+
+
+def test_an_interrupted_self_test_has_what_was_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C leaves the finished rows in their order, and says that they are not all."""
+
+    def judged(work: Any, jobs: Any) -> Iterator[Any]:
+        first, second, _ = jobs
+        yield work(second)
+        yield work(first)
+        raise KeyboardInterrupt
+
+    pool = nullcontext(SimpleNamespace(imap_unordered=judged))
+    monkeypatch.setattr(selftest, "get_context", lambda way: SimpleNamespace(Pool=lambda *_: pool))
+    rows: list[Any] = [SimpleNamespace(name=name, accused_by=()) for name in "abc"]
+    jobs: list[Any] = [(lambda row: row, (row,)) for row in rows]
+    assert selftest._in_parallel(jobs, (), 1, None) == (rows[:2], True)
 
 
 def test_a_check_runs_while_it_may_call_and_gradients_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,3 +410,136 @@ def test_a_sound_batch_norm_misreads_no_special_value() -> None:
         for n, training in ((4, True), (5, True), (6, False))
     ]
     assert misread_special_values(Observer(subject, subject.library), cases) == ""
+
+
+def test_a_group_is_moved_to_begin_or_to_end_at_zero() -> None:
+    """LN-L10 takes a group less its last value, and the same less its first."""
+    found = _near_and_near(ROW.replace(x=np.array([[5.0, 7.0, 4.0]], np.float32), g=ROW.g[:1]))
+    assert {name: one.x.tolist() for name, one in found.items()} == {"far": [[1, 3, 0]], "near": [[0, 2, -1]]}
+
+
+def test_only_a_group_that_was_moved_is_compared() -> None:
+    """A group that stays, since a difference would be rounded, has the y that it had."""
+    x = {"far": [[1.0, 2.0, 4.0], [0.0, 3.0, 5.0]], "near": [[0.0, 1.0, 3.0], [0.0, 3.0, 5.0]]}
+    runs = {name: SimpleNamespace(case=ROW.replace(x=np.array(one, np.float32)), y=None) for name, one in x.items()}
+    (claim,) = _same_y(cast(Any, runs))
+    assert claim.where is not None
+    assert claim.where.tolist() == [[True] * 3, [False] * 3]
+
+
+def test_multiples_of_a_cotangent_are_judged_by_both_envelopes() -> None:
+    """LN-G8: 4 a gives 4 times the gradients of a, with 4 envelopes of 2 and one of 3, and so for 2^20 a."""
+    found: dict[str, float] = {}
+
+    class Noted(Subject):
+        def bound(self, case: Case, name: str, g: np.ndarray | None = None, **options: Any) -> Any:
+            return lambda normative: np.array(3.0 if g is None else 2.0)
+
+        def judge(self, case: Case, name: str, got: Any, exact: DD, bounds: Any, note: str = "") -> Finding:
+            found[note] = float(bounds(False))
+            return super().judge(case, name, got, exact, bounds, note)
+
+    target = specimen(VARIANT["ln-two-pass"])
+    list(linear(Noted(target, target.bindings[0], "float32"), ROW))
+    assert {note: bound for note, bound in found.items() if note.endswith(" a")} == {
+        "the cotangent 4 a": 4 * 2 + 3,
+        "the cotangent 1.04858e+06 a": 2.0**20 * 2 + 3,
+    }
+
+
+def test_gradients_are_asked_for_alone_and_those_of_parameters_together() -> None:
+    """LN-G11 judges each gradient by itself, and those of gamma and beta without that of x."""
+    found = [(one.output, one.note) for one in any_subset(of("ln-two-pass"), ROW)]
+    alone = [(f"d{name}", f"asked for {name} alone") for name in ("x", "gamma", "beta")]
+    assert found == [*alone, *((f"d{name}", "asked for gamma, beta alone") for name in ("gamma", "beta"))]
+
+
+@pytest.mark.parametrize("n", range(2, 9))
+def test_a_permutation_mixes_the_halves(n: int) -> None:
+    """Where the drawn order keeps every place, another is taken, which maps no half to itself."""
+    order = _mixing(cast(Any, SimpleNamespace(permutation=np.arange)), n)
+    assert sorted(order) == list(range(n))
+    assert all(set(order[:half]) != set(range(half)) for half in (n // 2, (n + 1) // 2))
+
+
+def test_a_change_within_the_declared_envelope_need_not_show() -> None:
+    """CM-N6: what a declared class may lose counts, and not only what the normative one may."""
+    moved = ROW.replace(g=2 * ROW.g)
+    values = {id(ROW): np.zeros(2), id(moved): np.array([0.5, 2.0])}
+    subject = SimpleNamespace(
+        truth=lambda case: SimpleNamespace(outputs=lambda: {"y": DD(values[id(case)], np.zeros(2))}),
+        bound=lambda case, name: lambda normative: np.array(0.25 if normative else 1.0),
+    )
+    found = _dependent(cast(Subject, subject), ROW, moved, gradients=False)
+    assert {name: mask.tolist() for name, mask in found.items()} == {"y": [False, True]}
+
+
+def test_what_a_part_saved_is_looked_at_after_another_call() -> None:
+    """CM-C3 makes a call with other values after the one whose gradients are taken."""
+    case = build(Description("residual", 3, TWO, recipe="linear"), "float32")
+    done: list[str] = []
+
+    class Noted(Subject):
+        def start(self, case: Case, **options: Any) -> Any:
+            done.append("untracked" if options.get("wrt") == () else "tracked")
+            return super().start(case, **options)
+
+        def outputs(self, case: Case, **options: Any) -> Any:
+            done.append("another call")
+            return {}
+
+    target = specimen(VARIANT["rs-plain"])
+    assert not any(one.violated for one in left_alone(Noted(target, target.bindings[0], "float32"), case))
+    assert done == ["untracked", "tracked", "another call"]
+
+
+def test_two_linear_blocks_get_small_integers_of_either_sign() -> None:
+    """RS-L3: x is drawn from -2 to 2, for which the product is exact in every dtype."""
+    case = build(Description("residual", 4, TWO * 8, recipe="linear"), "float32")
+    taken: list[np.ndarray] = []
+
+    class Noted(Subject):
+        def outputs(self, case: Case, **options: Any) -> Any:
+            taken.append(case.x)
+            return super().outputs(case, **options)
+
+    target = specimen(VARIANT["rs-plain"])
+    assert not any(one.violated for one in linear_blocks(Noted(target, target.bindings[0], "float32"), case))
+    assert np.unique(taken[0]).tolist() == [-2, -1, 0, 1, 2]
+
+
+def test_the_gradient_that_is_not_zero_is_told() -> None:
+    """One value of a gradient is wrong where there are no groups."""
+    (found,) = all_zero(ROW, {"dgamma": np.array([0.0, 3.0, 0.0], np.float32)}, "no groups at all")
+    assert (found.violated, found.output, found.expected, found.got) == (True, "dgamma", 0.0, 3.0)
+
+
+def test_a_strange_part_stands_in_one_place() -> None:
+    """Of three branches the one that is named is wrapped."""
+    case = build(Description("mhc", 3, TWO, recipe="leaf", count=3), "float32")
+    branches = with_wrapped(case, "branches.1", "buffered").parts["branches"]
+    assert isinstance(branches, tuple)
+    assert [one.kind == "buffered" for one in branches] == [False, True, False]
+
+
+def test_an_undefined_channel_in_inference_has_a_variance_of_zero() -> None:
+    """CM-N8 sets eps to 0 and the running variance of the middle channel too."""
+    case = build(Description("batch_norm", 4, (*TWO, ("normal", 2)), training=False), "float32")
+    bad = next(iter(undefined_group(of("bn-two-pass"), case))).case
+    running = bad.inputs["running_var"]
+    assert running is not None
+    assert (bad.settings["eps"], (running == 0).tolist()) == (0, [False, True, False])
+
+
+def test_numbers_of_ordinary_size_are_readable() -> None:
+    """From 2^-10 to 2^10, both included, and an error of at least 2^-10 of them."""
+    for size, readable in ((2.0**-10, True), (2.0**10, True), (2.0**-11, False), (2.0**10 + 1, False)):
+        assert _readable(Finding(ROW, violated=True, expected=0.0, got=size)) == readable
+    for got, readable in ((1024.0, True), (1023.5, False)):
+        assert _readable(Finding(ROW, violated=True, expected=1023.0, got=got)) == readable
+
+
+def test_the_contract_and_then_the_formula_say_most() -> None:
+    """Shapes and the treatment of parts come first, then values, gradients and laws, and the common page last."""
+    order = ["CM-T1", "CM-C3", "LN-F1", "BN-S1", "BN-I1", "BN-E1", "LN-G1", "LN-R1", "LN-L1", "CM-C4", "CM-P1"]
+    assert [priority(one) for one in order] == [0, 0, 1, 2, 3, 4, 5, 6, 7, 9, 9]

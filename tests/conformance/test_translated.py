@@ -12,7 +12,13 @@ import pytest
 from normspec import Verdict
 from normspec.conformance.cases.description import Description
 from normspec.conformance.judging.library import Library
-from normspec.conformance.judging.translated import TranslatedRecorder, Translation, one_plus
+from normspec.conformance.judging.translated import (
+    TranslatedEvaluation,
+    TranslatedRecorder,
+    Translation,
+    between,
+    one_plus,
+)
 from normspec.spec.errors import BadOutput, Unsupported
 
 from .runs import VARIANT, function, result, run
@@ -34,6 +40,24 @@ def test_gains_are_moved_to_where_their_difference_from_one_is_exact(dtype) -> N
     assert back.tobytes() == snapped.tobytes()
     if dtype in (np.float32, np.float64):
         np.testing.assert_allclose(snapped.astype(float), gamma.astype(float), atol=2.0**-23)
+
+
+def test_gains_between_those_of_a_dtype_are_one_plus_a_64th() -> None:
+    """In float16, 2^-6 (1 + 2^-10) can be handed over where 1 more than that cannot; 1 + 2^-6 can be held itself."""
+    found = between(np.array([1 + 2.0**-10], np.float16))
+    assert found is not None and found.dtype == np.float32
+    assert found.tolist() == [1 + 2.0**-6 + 2.0**-16]
+    assert between(np.array([1.0], np.float16)) is None
+
+
+def test_what_gradients_are_computed_from_is_kept_where_asked() -> None:
+    """As without a translation, which does not keep it by default."""
+    kept: list[bool] = []
+    evaluation = SimpleNamespace(recorder=None, pull=lambda g, layout, *, keep: kept.append(keep))
+    translated = TranslatedEvaluation(evaluation, Translation())
+    translated.pull(np.ones(2, np.float32))
+    translated.pull(np.ones(2, np.float32), keep=True)
+    assert kept == [False, True]
 
 
 def test_an_inexact_difference_is_unsupported() -> None:

@@ -62,7 +62,7 @@ def close(fast: DD | None, slow: DD | None, envelope: np.ndarray) -> bool:
 @pytest.mark.parametrize("operator", NORMALISATIONS)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_float64_is_exact_enough_for_narrower_data(operator: str, dtype: str) -> None:
-    """Outputs, gradients, tangents and second-order gradients agree on every case of the quick deck."""
+    """Outputs, gradients, tangents, their tangents and second-order gradients agree on every case of the quick deck."""
     for case in cases(operator, dtype):
         fast, slow, arithmetic = Truth(case), DoubleDouble(case), arithmetic_of(case, AccuracyClass())
         envelope, second = fast.envelope(arithmetic), directions(case)
@@ -73,6 +73,8 @@ def test_float64_is_exact_enough_for_narrower_data(operator: str, dtype: str) ->
                 assert close(fast.gradients()[name], slow.gradients()[name], bound), name
             named = dict(zip(("x", "gamma", "beta"), second, strict=True))
             assert close(fast.jvp(named), slow.jvp(named), envelope.jvp(*second))
+            again = fast.jvp_jvp(named, named), slow.jvp_jvp(named, named)
+            assert close(*again, envelope.jvp_jvp(*second[:2], *second[:2]))
             twice, exactly = fast.vjp_vjp(case.g, named), slow.vjp_vjp(case.g, named)
             for name, bound in envelope.vjp_vjp(case.g, *second).items():
                 assert close(twice[name], exactly[name], bound), name

@@ -81,6 +81,19 @@ def test_a_function_that_raises_in_every_dtype(operator: str) -> None:
     assert report.exit_status == 1
 
 
+def test_a_function_that_raises_for_large_data() -> None:
+    """It violates what is promised of such data, where the plain call itself has it; there is nothing to compare."""
+
+    def limited(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+        if np.abs(x).max() > 2.0**45:
+            raise OverflowError("too large")
+        return call(x, *arguments, **settings)
+
+    report = run(variant_function("ln-two-pass", limited), requirements={"LN-R1", "LN-R2"})
+    assert verdicts(report) == {"LN-R1": "advice", "LN-R2": "advice"}
+    assert result(report, "LN-R2").reason == "raised OverflowError: too large"
+
+
 @of_every_operator
 def test_a_function_that_returns_none(operator: str) -> None:
     """It violates CM-T1: a call returns tensors."""

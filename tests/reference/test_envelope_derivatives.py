@@ -95,6 +95,14 @@ def test_forward_mode_is_within(dtype, name):
         assert ratio(got, exact, bound).max() <= 1, n
 
 
+def test_a_tangent_that_is_none_is_zero():
+    """The forward-mode envelope of constant gamma and beta is that of tangents of zeros."""
+    x, gamma, beta, _, tx, *_ = operands(8, np.float32)
+    envelope = envelope_of("layer_norm", x, gamma, beta, **SETTINGS, arithmetic=Arithmetic.of(np.float32))
+    zeros = np.zeros_like(gamma)
+    np.testing.assert_array_equal(envelope.jvp(tx, None, None), envelope.jvp(tx, zeros, zeros))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_second_order_faults_show(dtype):
     """A term left out of a second-order result exceeds the envelope on plain rows."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import attrs
 import ml_dtypes
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.envelope import envelope_of
+from normspec.reference.envelope_range import Range
 from normspec.reference.formats import FORMATS, format_of
 
 
@@ -91,6 +94,15 @@ def test_squares_that_may_overflow_are_not_judged():
     """R1: a row is judged up to n max(x^2) = largest/4, and the row next to it is judged too."""
     below, above = np.sqrt(FORMATS["float32"].largest / 16) * np.array([0.99, 1.01])
     assert in_range([[below] * 4, [above] * 4], 1e-5, np.float32).tolist() == [[True] * 4, [False] * 4]
+    # The largest value counts however small it is: 20,000 / 4 in float16, of at most 16,376.
+    assert in_range([[0.5] * 20000], 1e-3, np.float16, storage="native").all()
+
+
+def test_cubes_at_either_limit_are_judged():
+    """R2: r^3 = 1 lies at 2^10 times the smallest normal number, and at 2^-6 of the largest."""
+    for smallest, largest, judged in ((2.0**-10, 64.0, True), (2.0**-9, 64.0, False), (2.0**-10, 63.0, False)):
+        arithmetic = SimpleNamespace(smallest_normal=smallest, largest=largest)
+        assert Range(SimpleNamespace(r_low=1.0, r_high=1.0, arithmetic=arithmetic)).r_cubed == judged
 
 
 def test_cubes_that_underflow_are_not_judged_in_gradients():
