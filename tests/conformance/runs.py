@@ -16,6 +16,7 @@ from normspec.conformance.diagnosis.unnamed import explained
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.engine.progress import Listener
 from normspec.conformance.faults import FAULTS, Fault
+from normspec.conformance.judging.subject import Subject
 from normspec.conformance.kept.cache_folder import truths_store
 from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.requests.plan import Plan
@@ -83,6 +84,12 @@ def specimen(made: Fault | Sound, *, declared: bool = True) -> Target:
     """A fault or a sound variant as a target, with or without the conventions that it declares."""
     conventions = getattr(made, "conventions", {}) if declared else {}
     return implementation_target(made.name, made.operator, made.build(), conventions)
+
+
+def subject_of(name: str) -> Subject:
+    """A sound variant in float32, as a check receives it."""
+    target = specimen(VARIANT[name])
+    return Subject(target, target.bindings[0], "float32")
 
 
 def function(operator: str, call: Callable[..., Any], **derivatives: Callable[..., Any]) -> Target:
