@@ -9,6 +9,7 @@ from .bridge import Bridge
 from .session import Session
 from .trait import Trait
 from .traits import measured
+from .upstream import upstream_bindings
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,10 @@ class Target:
 
     def close(self) -> None:
         """End the target's worker, if it has one."""
+
+    def upstream(self, operator: str) -> tuple[Binding, ...]:
+        """The bindings of its framework's own layers that have known violations, for an operator."""
+        return upstream_bindings(self.framework, operator)
 
     def session(self, binding: Binding, device: str = "cpu") -> Session:
         """A session to call one of the target's bindings. Raises DeviceUnavailable."""

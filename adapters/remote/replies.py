@@ -152,6 +152,7 @@ _FORMS: Mapping[str, Form] = {
     "device": _fields(),
     "traits": _fields(traits=_all(_trait)),
     "accepts": _fields(reason=_perhaps(_text)),
+    "upstream": _fields(bindings=_all(_BINDING), place=lambda value, names: isinstance(value, int)),
     "known": _fields(covers=lambda value, names: isinstance(value, (bool, np.ndarray))),
     "call": _fields(outputs=_all(_perhaps(_each(_array)))),
     "vjp": lambda value, names: (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ...spec.errors import (
+    CALL_FAILED,
     BadOutput,
     DeviceUnavailable,
     NormspecError,
@@ -43,6 +45,8 @@ class RemoteTarget(Target):
     host: Host = field(kw_only=True)
     _layouts: tuple[str, ...] = ()
     _devices: tuple[str, ...] = ()
+    #: The framework's own bindings by operator and generation of the worker, as far as they were asked for.
+    _upstream: dict[tuple[str, int], tuple[Binding, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def opened(cls, host: Host, meanwhile: Iterator[object] = NO_STEPS) -> RemoteTarget:
@@ -94,6 +98,16 @@ class RemoteTarget(Target):
 
     def close(self) -> None:
         self.host.close()
+
+    def upstream(self, operator: str) -> tuple[Binding, ...]:
+        key = operator, self.host.generation  # a new worker has to be asked again
+        if key not in self._upstream:
+            self._upstream[key] = ()
+            with contextlib.suppress(*CALL_FAILED):  # it tells more about a violation, and decides nothing
+                found = self.host.aside({"do": "upstream", "operator": operator})
+                places = enumerate(found["bindings"], found["place"])
+                self._upstream[key] = tuple(_binding(self.host, place, one) for place, one in places)
+        return self._upstream[key]
 
     def session(self, binding: Binding, device: str = "cpu") -> Session:
         assert isinstance(binding, RemoteBinding)

@@ -16,7 +16,8 @@ import numpy as np
 
 from ...spec.errors import Unsupported
 from ...spec.parts import Part
-from ..binding import accepts_all
+from ..binding import Binding, accepts_all
+from ..bridge import Bridge
 from ..declarations import Declarations
 from ..evaluation import Evaluation, EvaluationGradients
 from ..known import Failure
@@ -53,9 +54,9 @@ class Server:
             self._pulled.pop(number, None)
         do = request["do"]
         handlers: dict[str, Callable[[Request], dict[str, Any]]] = {
-            "open": self._open, "accepts": self._accepts, "known": self._known, "device": self._device,
-            "traits": self._traits, "call": self._call, "vjp": self._vjp, "jvp": self._jvp, "vjp_vjp": self._vjp_vjp,
-            "nested": self._nested, "recall": self._recall,
+            "open": self._open, "upstream": self._upstream, "accepts": self._accepts, "known": self._known,
+            "device": self._device, "traits": self._traits, "call": self._call, "vjp": self._vjp, "jvp": self._jvp,
+            "vjp_vjp": self._vjp_vjp, "nested": self._nested, "recall": self._recall,
             "seams": self._seams, "start": self._start, "outputs": self._outputs, "inputs": self._inputs,
             "recorded": self._recorded, "pull": self._pull, "gradients": self._gradients, "cotangent": self._cotangent,
             "several": self._several,
@@ -105,26 +106,14 @@ class Server:
             "several": True,
             "layouts": bridge.layouts,
             "devices": bridge.devices(),
-            "bindings": [
-                {
-                    "operator": binding.operator,
-                    "name": binding.name,
-                    "conventions": dict(binding.conventions),
-                    "conventions_on": {kind: dict(one) for kind, one in binding.conventions_on.items()},
-                    "reasons": dict(binding.reasons),
-                    "known": [entry.to_plain() for entry in binding.known_violations],
-                    "lacking": sorted(binding.unsupported_keywords),
-                    "accepts_all": binding.accepts is accepts_all,
-                    "has_seams": binding.seams is not None,
-                    "has_defaults": binding.defaults is not None,
-                    "fixed": binding.fixed.to_plain(),
-                    "layers": list(binding.layers),
-                    "where": None if binding.where is None else list(astuple(binding.where)),
-                    "tracks_calls": not bridge.functional or "vjp" in binding.derivatives,
-                }
-                for binding in target.bindings
-            ],
+            "bindings": [_described(binding, bridge) for binding in target.bindings],
         }
+
+    def _upstream(self, request: Request) -> dict[str, Any]:
+        target = self._opened_target()
+        found, place = target.upstream(request["operator"]), len(target.bindings)
+        self._target = replace(target, bindings=(*target.bindings, *found))
+        return {"bindings": [_described(binding, target.bridge) for binding in found], "place": place}
 
     def _device(self, request: Request) -> dict[str, Any]:
         self._opened_target().bridge.check_device(request["device"])
@@ -260,6 +249,26 @@ class Server:
 
     def _cotangent(self, request: Request) -> dict[str, Any]:
         return {"cotangent": self._pulled[request["pulled"]].cotangent()}
+
+
+def _described(binding: Binding, bridge: Bridge) -> dict[str, Any]:
+    """A binding as plain values."""
+    return {
+        "operator": binding.operator,
+        "name": binding.name,
+        "conventions": dict(binding.conventions),
+        "conventions_on": {kind: dict(one) for kind, one in binding.conventions_on.items()},
+        "reasons": dict(binding.reasons),
+        "known": [entry.to_plain() for entry in binding.known_violations],
+        "lacking": sorted(binding.unsupported_keywords),
+        "accepts_all": binding.accepts is accepts_all,
+        "has_seams": binding.seams is not None,
+        "has_defaults": binding.defaults is not None,
+        "fixed": binding.fixed.to_plain(),
+        "layers": list(binding.layers),
+        "where": None if binding.where is None else list(astuple(binding.where)),
+        "tracks_calls": not bridge.functional or "vjp" in binding.derivatives,
+    }
 
 
 def _without_repeats(results: list[Any]) -> list[Any]:

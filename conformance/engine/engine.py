@@ -41,6 +41,7 @@ from .progress import FIRST, FURTHER, Listener, Progress
 from .selection import select_cases
 from .shrink import Shrinker
 from .tally import Tally, deviation, plain_call
+from .upstream import seen_upstream
 
 #: Extra cases tried for a check that judged nothing: as many as a secondary binding gets at `standard`, and one
 #: where each costs a compilation.
@@ -429,7 +430,7 @@ class Run:
     ) -> Result:
         """Turn a tally into a result. Without descriptions, a violation is not shrunk."""
         finding, reason, description = tally.violation, tally.error or tally.unsupported, tally.description
-        verdict = tally.verdict
+        verdict, upstream = tally.verdict, None
         known = subject.known_violations.deviations(tally.check.requirement)
         if verdict.is_violation and finding is not None:
             reason = finding.note
@@ -439,6 +440,8 @@ class Run:
                 try:
                     shown = self._shrinker.shrink(subject, tally, library)
                     finding, description = shown.finding, shown.description
+                    if subject.target.name not in KNOWN:
+                        upstream = seen_upstream(subject, tally.check, finding, library.case(description))
                 except Exception as error:  # a defect of normspec: the violation is reported without shrinking
                     tally.note_defect(error)
         elif verdict is Verdict.DEVIATES:
@@ -469,6 +472,7 @@ class Run:
             violated_on=description,
             traceback=tally.defect,
             known=known,
+            upstream=upstream,
         )
 
 

@@ -131,6 +131,15 @@ class Deviation:
 
 
 @attrs.frozen
+class Upstream:
+    """One of the framework's own layers that is known to violate a requirement in the same way."""
+
+    binding: str
+    reason: str
+    links: tuple[str, ...]
+
+
+@attrs.frozen
 class Result:
     """The verdict on one requirement for one binding, operator, dtype and device."""
 
@@ -170,6 +179,8 @@ class Result:
     traceback: str = ""
     #: The binding's known violations of this requirement that the run tested.
     known: tuple[Deviation, ...] = ()
+    #: A layer of the framework that violates it in the same way, if the target is a user's own function.
+    upstream: Upstream | None = None
     #: When a kept result was stored, as `2026-11-23T09:12:05Z`; empty if this run established it.
     kept: str = ""
 

@@ -202,6 +202,7 @@ def _row(result: Mapping[str, Any], target: int, words: _TextTable, document: Do
         "same": result["same_case_as"],
         "cause": _cause_of(result, document),
         "known": [[one["reason"], one["scope"], one["links"], one["shown"]] for one in result["known"]],
+        "upstream": result.get("upstream"),
         "kept": result.get("kept", ""),
         "trace": result["traceback"],
         "device": result["device"] if result["device"] != "cpu" else "",

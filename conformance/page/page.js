@@ -226,6 +226,10 @@ function binding(row) {
     say(`Known: ${reason}${scope ? ` [${scope}]` : ""}${times ? "" : " (did not show)"}`);
     for (const link of links) one.append(source(link));
   }
+  if (more.upstream) {
+    say(`${more.upstream.binding} does the same: ${more.upstream.reason}`);
+    for (const link of more.upstream.links) one.append(source(link));
+  }
   for (const [reason, count] of Object.entries(more.declined || {})) say(`Declined on ${count} cases: ${reason}`, "quiet");
   if (more.same) say(`It fails on the same case, for the same reason, as ${more.same}.`);
   if (more.cause) say(`Its cause: ${more.cause}`);

@@ -19,7 +19,7 @@ from ...spec.errors import SourceLine
 from ...spec.operators import OPERATORS
 from ..diagnosis.cause import Cause
 from ..judging.call_log import LoggedCall, Raised
-from ..judging.verdicts import WHY, CaseCount, Counterexample, Deviation, Result, Verdict
+from ..judging.verdicts import WHY, CaseCount, Counterexample, Deviation, Result, Upstream, Verdict
 from ..reproduce.reproducer import Reproducer
 from ..results.expectation import Expectation, UnexpectedPass
 from ..results.report import Report
@@ -160,7 +160,7 @@ def _result(value: Any, place: str) -> Result:
             "device": text, "mode": text, "verdict": _verdict, "ratio": perhaps(real),
             "kinds": by_name(real), "cases": whole, "declined": by_name(whole), "reason": text, "same_case_as": text,
             "diagnosis": perhaps(text), "follows_from": _TEXTS, "traceback": text, "known": each(_deviation),
-            "kept": text,
+            "upstream": perhaps(_upstream), "kept": text,
         },
         counterexample=shown,
         violated_on=None if shown is None or shown.case is None else shown.case.description,
@@ -173,6 +173,10 @@ def _verdict(value: Any, place: str) -> Verdict:
 
 def _deviation(value: Any, place: str) -> Deviation:
     return built(Deviation, value, place, {"reason": text, "scope": text, "links": _TEXTS, "shown": whole})
+
+
+def _upstream(value: Any, place: str) -> Upstream:
+    return built(Upstream, value, place, {"binding": text, "reason": text, "links": _TEXTS})
 
 
 # A counterexample ------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..engine.folding import priority
-from ..judging.verdicts import Counterexample, Result
+from ..judging.verdicts import Counterexample, Result, Upstream
 from .counterexample_rows import input_rows, provocation_rows, raised_at, wrong_rows
 from .layout import print_prose
 from .numbers import ratio_text
@@ -98,6 +98,11 @@ def _following(finding: Finding) -> str:
     return f"{', '.join(finding.follow)} {'fails' if len(finding.follow) == 1 else 'fail'} because of it"
 
 
+def _upstream_words(upstream: Upstream) -> str:
+    """That a layer of the framework does the same, and where that is told."""
+    return "; ".join((f"{upstream.binding} does the same: {upstream.reason}", *upstream.links))
+
+
 def _outcome_rows(finding: Finding, result: Result, scripts: Scripts) -> list[tuple[str, str]]:
     case = result.counterexample
     rows = [] if case is None else provocation_rows(case)
@@ -107,6 +112,8 @@ def _outcome_rows(finding: Finding, result: Result, scripts: Scripts) -> list[tu
         rows.append(("also", f"{', '.join(finding.also)}: the same case, for the same reason"))
     if finding.follow:
         rows.append(("so", _following(finding)))
+    if all(one.upstream for one in finding.results) and result.upstream is not None:
+        rows.append(("upstream", _upstream_words(result.upstream)))
     if finding.requirement in scripts:
         rows.append(("script", scripts[finding.requirement]))
     return rows

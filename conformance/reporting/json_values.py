@@ -56,6 +56,7 @@ def result_in_json(result: Result) -> dict[str, Any]:
         "follows_from": list(result.follows_from),
         "traceback": result.traceback,
         "known": [attrs.asdict(one) for one in result.known],
+        "upstream": None if result.upstream is None else attrs.asdict(result.upstream),
         "kept": result.kept,
     }
 
