@@ -12,7 +12,7 @@ from ..spec.operators import OPERATORS
 from .declarations import Declarations
 from .frameworks import SLOW, adapter, full_name
 from .layers.build import binding_of, operator_of
-from .layers.constructor import Constructor, is_factory
+from .layers.constructor import Constructor, folder_of_factory, is_factory
 from .layers.kit import Kit
 from .layers.trial import DIVISIBLE_SIZE, GROUPS, SIZE
 from .target import Target
@@ -106,17 +106,25 @@ def _example(make: Any, label: str, declared: Declarations) -> Any:
 
     If the ordinary size fails, one that most numbers of groups divide is tried, then a tuple.
     """
-    constructor, failed = Constructor.of(make, label), None
+    handed = _handed(make)
+    constructor, failed = Constructor.of(make, label, handed), None
     settings = {"eps": 1e-5, "momentum": 0.25, "groups": declared.value("groups") or GROUPS}
     shape = declared.value("shape") or (declared.value("channels") or SIZE * (declared.value("groups") or 1),)
     sizes = (shape[0], DIVISIBLE_SIZE, shape) if len(shape) == 1 else (shape,)
     for size in sizes:
         try:
-            return constructor(size=size, **settings, affine=True, scale=True, center=True)
+            return constructor(handed, size=size, **settings, affine=True, scale=True, center=True)
         except Exception as error:
             failed = failed or error
     assert failed is not None
     raise WrongSignature(f"{label} raises {one_line(failed)} when it is called to make a layer") from failed
+
+
+def _handed(make: Any) -> dict[str, Any]:
+    """The arguments that normspec passes to a factory of the framework that its other arguments tell."""
+    folder = folder_of_factory(make)
+    kits = () if folder is None else adapter(folder).KITS
+    return {name: value for kit in kits for name, value in kit.handed("float32").items()}
 
 
 def _initial_arguments(module: ModuleType | None, label: str) -> tuple[Any, ...] | None:

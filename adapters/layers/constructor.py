@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ...spec.errors import WrongSignature
-from .names import ARGUMENTS, meaning
+from .names import ARGUMENTS, HANDED, meaning
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,15 @@ def is_factory(function: Any) -> bool:
     if not inspect.isfunction(function):
         return False
     taken = [one for one in _parameters(function) if one.kind is not inspect.Parameter.VAR_KEYWORD]
-    return all(meaning(one.name) is not None or one.default is not inspect.Parameter.empty for one in taken)
+    return all(
+        meaning(one.name) is not None or one.name in HANDED or one.default is not inspect.Parameter.empty
+        for one in taken
+    )
+
+
+def folder_of_factory(function: Any) -> str | None:
+    """The folder of adapters/ for the framework that has one of a factory's arguments to itself; None if none has."""
+    return next((HANDED[one.name] for one in _parameters(function) if one.name in HANDED), None)
 
 
 def attribute(layers: list[Any], key: str) -> Any:

@@ -33,6 +33,9 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "center": ("bias", "use_bias", "center"),
 }
 
+#: Arguments that normspec passes to a constructor of one framework's layers, and the folder of adapters/ with its kit.
+HANDED: Mapping[str, str] = {"rngs": "flax", "key": "equinox"}
+
 #: For each operator, parts of class names, in lower case without underscores, that identify it.
 _OPERATORS: Mapping[str, tuple[str, ...]] = {
     "rms_norm": ("rmsnorm", "t5layernorm"),

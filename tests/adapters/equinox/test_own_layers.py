@@ -120,3 +120,13 @@ def test_a_layer_of_a_model_whose_state_is_not_with_it_declines_every_call():
     norm, batch = resolve(model, declared=Declarations(layers=True)).bindings
     assert norm.accepts((3, 6), {}) is None
     assert "its state is not with it" in (batch.accepts((3, 6), {}) or "")
+
+
+def test_a_factory_gets_the_random_key_that_it_takes():
+    """Equinox calls this argument key."""
+
+    def rms_norm(shape, *, key):
+        assert jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+        return eqx.nn.RMSNorm(shape, use_bias=False)
+
+    assert agrees(rms_norm).fixed.eps == pytest.approx(1e-5)

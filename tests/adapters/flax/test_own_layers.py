@@ -132,3 +132,12 @@ def test_the_layers_of_a_model_are_found():
     assert binding.name == "layers.0 and layers.1"
     with pytest.raises(WrongSignature, match=r"of flax\.linen has its layers only while it is called"):
         resolve(linen.Sequential([linen.LayerNorm()]), declared=Declarations(layers=True))
+
+
+def test_a_factory_gets_what_flax_alone_has():
+    """An argument named rngs makes it a factory, and dtype is that of x."""
+
+    def layer_norm(num_features, epsilon, *, rngs, dtype=None):
+        return nnx.LayerNorm(num_features, epsilon=epsilon, dtype=dtype, rngs=rngs)
+
+    assert agrees(layer_norm).fixed.eps is None
