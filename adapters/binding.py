@@ -87,6 +87,8 @@ class Binding:
     defaults: Callable[..., Any] | None = None
     #: The settings and sizes that no call can vary: its cases are drawn with these values.
     fixed: FixedSettings = field(default_factory=FixedSettings)
+    #: Whether it holds its parameters under names of its own, as a layer does.
+    names_parameters: bool = False
     #: For a model: the paths of the layers this binding stands for, of which only the first is called. Else empty.
     layers: tuple[str, ...] = ()
     #: The line that defines a user's own function or layer; None for a framework's.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..spec.errors import CannotVary, WrongDeclaration, WrongSignature
+from ..spec.errors import CannotVary, WrongSignature
 from ..spec.operators import OPERATORS, Groups
 from .bridge import Bridge
 from .declarations import Declarations
@@ -41,16 +41,9 @@ class OwnCall:
         How to call a function, from its signature and its declaration.
 
         Raises WrongSignature if the function lacks a setting that is not declared, or takes other arguments, and
-        WrongDeclaration where declarations contradict each other or cannot be about it.
+        WrongDeclaration where declarations contradict each other.
         """
         record = OPERATORS[operator]
-        if declared.parameters:
-            raise WrongDeclaration(
-                f"--parameters is about layers, and {label} is a function, which takes its parameters in the order of"
-                " the call: leave it out"
-            )
-        if declared.layout and record.groups is Groups.LAST:
-            raise WrongDeclaration(f"--layout: {operator} has no channels: leave it out")
         declared = declared.about(operator, label)
         if record.has_channels and declared.channel_axis is not None and "channel_axis" not in declared.fixed:
             declared = replace(declared, fixed={**declared.fixed, "channel_axis": str(declared.channel_axis)})

@@ -50,7 +50,7 @@ def binding_of(
         x = ordinary_values(shape_of(layers, rank_of(layers)))
         with contextlib.suppress(Exception):  # the layer does not take this simple call
             inherited = kit.called_by(lambda: trial_results(layers, x), operator)
-    binding = Binding(operator, label, layers, has_modes=True, fixed=layers.fixed)
+    binding = Binding(operator, label, layers, has_modes=True, fixed=layers.fixed, names_parameters=True)
     if inherited is None:
         return binding
     return replace(

@@ -71,15 +71,17 @@ def is_factory(function: Any) -> bool:
     if not inspect.isfunction(function):
         return False
     taken = [one for one in _parameters(function) if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    handed = HANDED.get(folder_of_factory(function) or "", ())
     return all(
-        meaning(one.name) is not None or one.name in HANDED or one.default is not inspect.Parameter.empty
+        meaning(one.name) is not None or one.name in handed or one.default is not inspect.Parameter.empty
         for one in taken
     )
 
 
 def folder_of_factory(function: Any) -> str | None:
-    """The folder of adapters/ for the framework that has one of a factory's arguments to itself; None if none has."""
-    return next((HANDED[one.name] for one in _parameters(function) if one.name in HANDED), None)
+    """The folder of adapters/ for a factory that needs what only one framework's layers take; None for any other."""
+    needed = {one.name for one in _parameters(function) if one.default is inspect.Parameter.empty}
+    return next((folder for folder, names in HANDED.items() if names[0] in needed), None)
 
 
 def attribute(layers: list[Any], key: str) -> Any:

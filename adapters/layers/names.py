@@ -33,8 +33,9 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "center": ("bias", "use_bias", "center"),
 }
 
-#: Arguments that normspec passes to a constructor of one framework's layers, and the folder of adapters/ with its kit.
-HANDED: Mapping[str, str] = {"rngs": "flax", "key": "equinox"}
+#: Arguments that normspec passes to constructors, by the folder of adapters/ with the framework's kit. The first is an
+#: argument of no other framework's layers.
+HANDED: Mapping[str, tuple[str, ...]] = {"flax": ("rngs", "dtype"), "equinox": ("key", "axis_name", "dtype")}
 
 #: For each operator, parts of class names, in lower case without underscores, that identify it.
 _OPERATORS: Mapping[str, tuple[str, ...]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -45,8 +44,8 @@ class RemoteTarget(Target):
     host: Host = field(kw_only=True)
     _layouts: tuple[str, ...] = ()
     _devices: tuple[str, ...] = ()
-    #: The framework's own bindings by operator and generation of the worker, as far as they were asked for.
-    _upstream: dict[tuple[str, int], tuple[Binding, ...]] = field(default_factory=dict, compare=False, repr=False)
+    #: The framework's own bindings by operator, as far as they were asked for, with the generation of the worker.
+    _upstream: dict[str, tuple[int, tuple[Binding, ...]]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def opened(cls, host: Host, meanwhile: Iterator[object] = NO_STEPS) -> RemoteTarget:
@@ -100,14 +99,18 @@ class RemoteTarget(Target):
         self.host.close()
 
     def upstream(self, operator: str) -> tuple[Binding, ...]:
-        key = operator, self.host.generation  # a new worker has to be asked again
-        if key not in self._upstream:
-            self._upstream[key] = ()
-            with contextlib.suppress(*CALL_FAILED):  # it tells more about a violation, and decides nothing
-                found = self.host.aside({"do": "upstream", "operator": operator})
-                places = enumerate(found["bindings"], found["place"])
-                self._upstream[key] = tuple(_binding(self.host, place, one) for place, one in places)
-        return self._upstream[key]
+        generation, found = self._upstream.get(operator, (-1, ()))
+        if generation < 0 or (found and generation != self.host.generation):  # a new worker has to be asked again
+            found = self._asked_upstream(operator)
+            self._upstream[operator] = self.host.generation, found
+        return found
+
+    def _asked_upstream(self, operator: str) -> tuple[Binding, ...]:
+        try:
+            found = self.host.aside({"do": "upstream", "operator": operator})
+            return tuple(_binding(self.host, place, one) for place, one in enumerate(found["bindings"], found["place"]))
+        except (*CALL_FAILED, NormspecError, ValueError):  # they tell more about a violation, and decide nothing
+            return ()
 
     def session(self, binding: Binding, device: str = "cpu") -> Session:
         assert isinstance(binding, RemoteBinding)
@@ -144,6 +147,7 @@ def _binding(host: Host, place: int, said: Mapping[str, Any]) -> RemoteBinding:
         seams=_elsewhere if found["has_seams"] else None,
         defaults=_elsewhere if found["has_defaults"] else None,
         fixed=fixed_from_plain(found["fixed"]),
+        names_parameters=found["names_parameters"],
         layers=tuple(found["layers"]),
         where=where_of(found["where"]),
         place=place,

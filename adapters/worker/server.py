@@ -265,6 +265,7 @@ def _described(binding: Binding, bridge: Bridge) -> dict[str, Any]:
         "has_seams": binding.seams is not None,
         "has_defaults": binding.defaults is not None,
         "fixed": binding.fixed.to_plain(),
+        "names_parameters": binding.names_parameters,
         "layers": list(binding.layers),
         "where": None if binding.where is None else list(astuple(binding.where)),
         "tracks_calls": not bridge.functional or "vjp" in binding.derivatives,

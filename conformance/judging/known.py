@@ -16,7 +16,7 @@ from .findings import Elements, Finding
 from .verdicts import Deviation
 
 #: A valid call returns, and its gradients exist. Every other requirement presupposes these two.
-_ABOUT_PLAIN_CALLS = ("CM-T1", "CM-T3")
+ABOUT_PLAIN_CALLS = ("CM-T1", "CM-T3")
 
 
 def failure_shown(failed: Exception) -> str:
@@ -60,7 +60,7 @@ class KnownViolations:
         Such a call cannot show anything about the other requirements either.
         """
         for one in self.entries:
-            within = one.requirement in _ABOUT_PLAIN_CALLS and one.within(case.x.shape, case.settings, output, "")
+            within = one.requirement in ABOUT_PLAIN_CALLS and one.within(case.x.shape, case.settings, output, "")
             if within and failure_shown(failed) in one.failures and np.all(_answer_of(lambda o=one: _shows(o, case))):
                 return f"{one.reason} ({one.requirement})"
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 from rich.console import Console
@@ -98,9 +98,15 @@ def _following(finding: Finding) -> str:
     return f"{', '.join(finding.follow)} {'fails' if len(finding.follow) == 1 else 'fail'} because of it"
 
 
-def _upstream_words(upstream: Upstream) -> str:
-    """That a layer of the framework does the same, and where that is told."""
-    return "; ".join((f"{upstream.binding} does the same: {upstream.reason}", *upstream.links))
+def _upstream_rows(finding: Finding) -> Iterator[tuple[str, str]]:
+    """Which layers of the framework do the same, in which dtypes if not in all, and where that is told."""
+    dtypes: dict[Upstream, list[str]] = {}
+    for one in finding.results:
+        if one.upstream is not None:
+            dtypes.setdefault(one.upstream, []).append(one.dtype)
+    for one, found in dtypes.items():
+        where = "" if len(found) == len(finding.results) else f" in {', '.join(found)}"
+        yield "upstream", "; ".join((f"{one.binding} does the same{where}: {one.reason}", *one.links))
 
 
 def _outcome_rows(finding: Finding, result: Result, scripts: Scripts) -> list[tuple[str, str]]:
@@ -112,8 +118,7 @@ def _outcome_rows(finding: Finding, result: Result, scripts: Scripts) -> list[tu
         rows.append(("also", f"{', '.join(finding.also)}: the same case, for the same reason"))
     if finding.follow:
         rows.append(("so", _following(finding)))
-    if all(one.upstream for one in finding.results) and result.upstream is not None:
-        rows.append(("upstream", _upstream_words(result.upstream)))
+    rows += _upstream_rows(finding)
     if finding.requirement in scripts:
         rows.append(("script", scripts[finding.requirement]))
     return rows

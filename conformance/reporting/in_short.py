@@ -42,5 +42,7 @@ def _told(finding: Finding) -> str:
         place = case.output + (f"[{', '.join(map(str, case.index))}]" if case.index else "")
         should = "should be" if case.exact is None else "another call implies"
         how = f"{place} is {decimal(case.got)}, and {should} {decimal(case.expected)}"
+    upstream = finding.clearest.upstream
+    how = how if upstream is None else f"{how}; {upstream.binding} does the same"
     how = how if len(how) <= _WORDS else f"{how[: _WORDS - 3]}..."
     return f"{finding.requirement} {title(finding.requirement)} ({finding.where()}): {how}"

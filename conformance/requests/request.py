@@ -20,7 +20,7 @@ from ...adapters.target import Target
 from ...adapters.targets import TARGETS, resolve
 from ...spec.conventions import ensure_about
 from ...spec.errors import NormspecError, UnknownDtype, WrongDeclaration
-from ...spec.operators import OPERATORS
+from ...spec.operators import OPERATORS, Groups
 from ..kept.cache_folder import truths_store
 from .choosing import check_bindings, matches, operators_of, selected
 from .per_target import ensure_conventions_apply, setting_of, with_conventions
@@ -222,6 +222,13 @@ class Request:
                     raise NothingAsked(_nothing(what, word, about, targets))
         operators = sorted(there, key=list(OPERATORS).index)
         ensure_about(self.conventions, operators, "what is checked is")
+        if self.declared.layout and all(OPERATORS[operator].groups is Groups.LAST for operator in operators):
+            raise WrongDeclaration(f"--layout: {', '.join(operators)} has no channels: leave it out")
+        if self.declared.parameters and not any(one.names_parameters for target in found for one in target.bindings):
+            raise WrongDeclaration(
+                f"--parameters is about layers, and {', '.join(target.name for target in targets)} takes its parameters"
+                " in the order of the call: leave it out"
+            )
         for name, text in self.declared.fixed.items():
             if not any(has(operator, name) for operator in operators):
                 raise WrongDeclaration(f"--fixed {name}={text}: {', '.join(operators)} has no {name}: leave it out")

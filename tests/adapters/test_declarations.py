@@ -218,8 +218,8 @@ def test_a_run_of_two_operators_takes_what_one_of_them_has():
         normspec.check(layer_norm, fixed={"momentum": "0.1"}, **options)
 
 
-def test_a_declaration_that_cannot_be_about_a_function_is_an_error():
-    """Its parameters have places, not names, and a composed operator has no channels."""
+def test_a_declaration_that_is_about_no_target_is_an_error():
+    """A function's parameters have places, not names, and a composed operator has no channels."""
 
     def rms_norm(x, gamma, *, eps, axes):
         return x
@@ -227,11 +227,12 @@ def test_a_declaration_that_cannot_be_about_a_function_is_an_error():
     def residual(x, branch, *, activation=None, shortcut=None):
         return x
 
-    with pytest.raises(WrongDeclaration, match="--parameters is about layers, and rms_norm is a function"):
-        from_callable(rms_norm, None, "numpy", Declarations(parameters={"gamma": "g"}))
+    options = {"framework": "numpy", "dtypes": ["float64"], "profile": "quick", "only": "CM-T1"}
+    with pytest.raises(WrongDeclaration, match="--parameters is about layers, and rms_norm takes its parameters in"):
+        normspec.check(rms_norm, parameters={"gamma": "g"}, **options)
     with pytest.raises(WrongDeclaration, match="--layout: residual has no channels: leave it out"):
-        from_callable(residual, None, "numpy", Declarations(layout="channels-first"))
-    assert from_callable(rms_norm, None, "numpy", Declarations(layout="channels-first"))
+        normspec.check(residual, layout="channels-first", **options)
+    assert normspec.check([rms_norm, residual], layout="channels-first", **options).results
 
 
 def test_what_is_lacking_is_told_with_what_to_write():

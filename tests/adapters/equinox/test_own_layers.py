@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import pytest
 
 from normspec.adapters.declarations import Declarations
+from normspec.adapters.equinox import KITS
+from normspec.adapters.layers.names import HANDED
 from normspec.adapters.targets import resolve
 from normspec.spec.errors import WrongSignature
 
@@ -130,3 +132,8 @@ def test_a_factory_gets_the_random_key_that_it_takes():
         return eqx.nn.RMSNorm(shape, use_bias=False)
 
     assert agrees(rms_norm).fixed.eps == pytest.approx(1e-5)
+
+
+def test_what_equinox_passes_makes_a_factory():
+    """The names that are looked for are those that its kit passes."""
+    assert set(HANDED["equinox"]) == KITS[0].handed("float32").keys()

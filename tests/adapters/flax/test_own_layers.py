@@ -11,6 +11,7 @@ from flax import linen, nnx
 from normspec.adapters.declarations import Declarations
 from normspec.adapters.flax import BRIDGE
 from normspec.adapters.flax.own_nnx_layers import NnxKit
+from normspec.adapters.layers.names import HANDED
 from normspec.adapters.targets import resolve
 from normspec.spec.errors import Unsupported, WrongSignature
 
@@ -137,7 +138,12 @@ def test_the_layers_of_a_model_are_found():
 def test_a_factory_gets_what_flax_alone_has():
     """An argument named rngs makes it a factory, and dtype is that of x."""
 
-    def layer_norm(num_features, epsilon, *, rngs, dtype=None):
+    def layer_norm(num_features, epsilon, *, rngs, dtype):
         return nnx.LayerNorm(num_features, epsilon=epsilon, dtype=dtype, rngs=rngs)
 
     assert agrees(layer_norm).fixed.eps is None
+
+
+def test_what_flax_passes_makes_a_factory():
+    """The names that are looked for are those that its kit passes."""
+    assert set(HANDED["flax"]) == NnxKit(BRIDGE).handed("float32").keys()

@@ -422,3 +422,13 @@ def test_a_name_that_is_not_there_is_answered_with_classes_too(tmp_path):
     )
     with pytest.raises(NoSuchName, match=r"has no 'rms'; choose from rms_norm, MyLayerNorm$"):
         resolve(f"{path}:rms")
+
+
+def test_an_optional_key_is_the_factory_s_own():
+    """Only a constructor that needs one gets Equinox's random key."""
+
+    def layer_norm(dim, eps=1e-5, key="weight", rngs=None):
+        assert (key, rngs) == ("weight", None)
+        return nn.LayerNorm(dim, eps=eps)
+
+    assert resolve(layer_norm).bindings[0].operator == "layer_norm"

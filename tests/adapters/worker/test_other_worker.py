@@ -54,6 +54,7 @@ def test_it_is_called(other, layer_norm_inputs):
     assert (other.layouts, other.devices(), other.dtypes) == (("contiguous",), ("cpu",), ("float64",))
     assert other.bindings[0].accepts((3, 4), {}) is None
     assert other.traits("cpu") == ()
+    assert other.upstream("layer_norm") == ()
     with pytest.raises(DeviceUnavailable, match="the CPU alone"):
         other.check_device("cuda")
     session = other.session(other.bindings[0])

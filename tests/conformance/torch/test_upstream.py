@@ -22,9 +22,25 @@ def detached(x, gamma, beta, *, eps, axes):
     return y if beta is None else y + beta
 
 
-@pytest.mark.parametrize(("function", "expected"), [(layer_norm, "torch.nn.LayerNorm"), (detached, None)])
+@pytest.mark.parametrize(("function", "expected"), [(layer_norm, "torch.nn.functional.layer_norm"), (detached, None)])
 def test_a_violation_of_a_layer_of_the_framework_is_told_as_that(function, expected):
     """LN-G13 fails in both; only the first returns PyTorch's wrong number."""
     report = normspec.check(function, op="layer_norm", dtypes=["float64"], profile="quick", only="LN-G13")
     (found,) = report.failures()
     assert (found.upstream and found.upstream.binding) == expected
+
+
+def test_a_worker_tells_it_too(tmp_path):
+    """As on the command line; the report that is read back has it."""
+    (tmp_path / "around.py").write_text(
+        "import torch\n\n\ndef layer_norm(x, gamma, beta, *, eps, axes):\n"
+        "    return torch.nn.functional.layer_norm(x, x.shape[x.ndim - len(axes) :], gamma, beta, eps)\n"
+    )
+    report = normspec.check(
+        f"{tmp_path / 'around.py'}:layer_norm", dtypes=["float64"], profile="quick", only="LN-G13", jobs=2
+    )
+    (tmp_path / "report.json").write_text(report.to_json())
+    for one in (report, normspec.load_report(tmp_path / "report.json")):
+        (found,) = one.failures()
+        assert found.upstream is not None
+        assert found.upstream.binding == "torch.nn.functional.layer_norm"
