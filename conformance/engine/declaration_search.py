@@ -1,6 +1,8 @@
 """
 The search for a declaration under which all violations of a binding disappear: one convention, or the smallest set.
 
+Violations that a layer of the framework shows too (upstream.py) are left out: no declaration is about them.
+
 Each candidate is first judged on the violated cases, until a violation stays. A candidate that survives is judged as a
 run would judge it, in all dtypes of the run, on every requirement whose verdict it may change. If none passes that too,
 the report names none.
@@ -20,6 +22,7 @@ import numpy as np
 from ...adapters.binding import Binding
 from ...adapters.target import Target
 from ...reference.formats import FORMATS
+from ...spec import requirements
 from ...spec.conventions import CONVENTIONS, NORMATIVE, matters_in, operators_about
 from ...spec.errors import CALL_FAILED
 from ...spec.operators import OPERATORS
@@ -119,7 +122,9 @@ def with_passing_declarations(run: Run, report: Report) -> Report:
                 place = (target.name, binding.operator, binding.name)
                 if place in failing:
                     alone = replace(target, bindings=(binding,))
-                    found[place] = _Search(run, alone, binding, failing[place], until).found()
+                    own = [one for one in failing[place] if one.upstream is None]
+                    search = _Search(run, alone, binding, own, until, _upstream_in(failing[place]))
+                    found[place] = search.found() if own else ()
     return attrs.evolve(
         report,
         subjects=tuple(
@@ -127,6 +132,15 @@ def with_passing_declarations(run: Run, report: Report) -> Report:
             for subject in report.subjects
         ),
     )
+
+
+def _upstream_in(violations: Sequence[Result]) -> dict[str, frozenset[str]]:
+    """The requirements that are violated upstream, by dtype."""
+    found: dict[str, frozenset[str]] = {}
+    for one in violations:
+        if one.upstream is not None:
+            found[one.dtype] = found.get(one.dtype, frozenset()) | {one.requirement}
+    return found
 
 
 @attrs.define
@@ -138,6 +152,8 @@ class _Search:
     binding: Binding
     violations: Sequence[Result]
     until: float
+    #: The requirements that are violated upstream, by dtype.
+    upstream: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     #: The cases of the violations, shared by all trials.
     _libraries: dict[Any, Library] = attrs.field(factory=dict)
     #: Whether a violation stays under a change of the conventions that its dtype is about.
@@ -205,21 +221,23 @@ class _Search:
         found.sort(key=lambda change: weakest.index(change) + 1 if change in weakest else 0)
         return iter(found)
 
-    def _plan(self, change: Change, dtypes: tuple[str, ...]) -> Plan:
+    def _plan(self, change: Change, dtype: str) -> Plan:
         plan = self.run.plan
         declared = {**plan.conventions, **change}
         return attrs.evolve(
             plan,
             targets=(self.target,),
-            dtypes=dtypes,
+            dtypes=(dtype,),
             conventions=declared,
-            requirements=self._affected_requirements(change),
+            requirements=self._affected_requirements(change, dtype),
             explain=False,
         )
 
-    def _affected_requirements(self, change: Change) -> frozenset[str] | None:
+    def _affected_requirements(self, change: Change, dtype: str) -> frozenset[str] | None:
         """The requirements of the run whose verdict may differ under a change; None means all requirements."""
-        asked = self.run.plan.requirements
+        asked, upstream = self.run.plan.requirements, self.upstream.get(dtype, frozenset())
+        if upstream:
+            asked = (frozenset(requirements()) if asked is None else asked) - upstream
         if any(key not in _AFFECTED_REQUIREMENTS for key in change):
             return asked
         found = frozenset(one.requirement for one in self.violations).union(
@@ -227,11 +245,11 @@ class _Search:
         )
         return found if asked is None else found & asked
 
-    def _trial(self, change: Change, dtypes: tuple[str, ...]) -> _Trial:
-        return _Trial(self._plan(change, dtypes), paces=dict(self.run.paces), until=self.until)
+    def _trial(self, change: Change, dtype: str) -> _Trial:
+        return _Trial(self._plan(change, dtype), paces=dict(self.run.paces), until=self.until)
 
     def _subject(self, change: Change, dtype: str) -> tuple[_Trial, Subject]:
-        trial = self._trial(change, (dtype,))
+        trial = self._trial(change, dtype)
         return trial, trial.subject(self.target, self.binding, dtype)
 
     def _violated(self, change: Change, result: Result) -> bool:
@@ -268,7 +286,7 @@ class _Search:
         asked = self.run.plan.dtypes or self.target.dtypes
         wanted = {(result.dtype, result.requirement) for result in self.violations}
         for dtype in (*dtypes, *(one for one in asked if one not in dtypes)):
-            trial = self._trial(change, (dtype,))
+            trial = self._trial(change, dtype)
             few = dict.fromkeys(("repeats", "slow_repeats", "large_repeats"), _REPEATS)
             trial.plan = attrs.evolve(trial.plan, profile=attrs.evolve(trial.plan.profile, **few))
             try:

@@ -180,9 +180,10 @@ def _print_excuses(report: Outcome, console: Console) -> None:
     console.print()
     console.print(Text("Would pass if it declared this (judged on all of its cases)", style="bold"))
     for subject, declaration in found:
-        print_prose(
-            Text(str(subject.get("binding", ""))), console, indent=28, first=Text(", ".join(declaration), style="cyan")
-        )
+        binding = str(subject.get("binding", ""))
+        upstream = [one for one in report.failures() if one.upstream is not None and one.binding == binding]
+        but = f", but for {several([one.requirement for one in upstream], 6)}, as upstream" if upstream else ""
+        print_prose(Text(f"{binding}{but}"), console, indent=28, first=Text(", ".join(declaration), style="cyan"))
 
 
 def _print_measured(report: Outcome, console: Console) -> None:

@@ -44,3 +44,21 @@ def test_a_worker_tells_it_too(tmp_path):
         (found,) = one.failures()
         assert found.upstream is not None
         assert found.upstream.binding == "torch.nn.functional.layer_norm"
+
+
+def instance_norm(x, gamma, beta, *, eps, channel_axis):
+    """PyTorch's own function, which refuses one value a group."""
+    return functional.instance_norm(x.movedim(channel_axis, 1), weight=gamma, bias=beta, eps=eps).movedim(
+        1, channel_axis
+    )
+
+
+def test_a_declaration_is_found_beside_what_is_violated_upstream():
+    """No declaration allows the framework's mistakes; the one that allows all else is named, with what is left."""
+    report = normspec.check(
+        instance_norm, op="instance_norm", dtypes=["float32"], profile="quick", only=["IN-E1", "IN-F*", "IN-G13"]
+    )
+    found = {one.requirement: one.upstream is not None for one in report.failures()}
+    assert found == {"IN-E1": False, "IN-G13": True}
+    assert report.subjects[0]["passes_under"] == ("single_value=error",)
+    assert "instance_norm, but for IN-G13, as upstream" in " ".join(str(report).split())
