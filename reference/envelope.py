@@ -132,7 +132,9 @@ class OperatorEnvelope:
         if gradient:
             inside = inside & within.r_cubed
         if gradient and g is not None:
-            inside = inside & within.dx_terms(np.abs(as_rows(self.layout, g)) * np.maximum(1.0, np.abs(gamma)))
+            rows = as_rows(self.layout, g)
+            inside = inside & within.dx_terms(np.abs(rows) * np.maximum(1.0, np.abs(gamma)))
+            inside = inside & within.dx_stored(gamma * rows)
         return in_shape(self.layout, inside)
 
     @property

@@ -30,6 +30,15 @@ class Range:
     rows: Rows
 
     @property
+    def stored_limit(self) -> float:
+        """
+        Half the largest number of the data's format, for what a class stores in it on the way to a result (R3).
+
+        Infinite where nothing is stored, and for native code, whose every number lies in R6.
+        """
+        return self.rows.arithmetic.largest_data / 2 if self.rows.adds_h1_terms else np.inf
+
+    @property
     def limit(self) -> float:
         """largest/4: the limit for an intermediate result."""
         return self.rows.arithmetic.largest / 4
@@ -82,9 +91,22 @@ class Range:
         return rows.magnitude if apart else np.abs(rows.d) + rows.mean_error
 
     def y_terms(self, gamma: Array) -> Inside:
-        """Whether y's terms, before they cancel, cannot overflow (R6)."""
+        """Whether y's terms, before they cancel, cannot overflow (R6), in the format that stores them either (R3)."""
         with np.errstate(all="ignore"):
-            return np.maximum(1.0, np.abs(gamma)) * self._term * np.maximum(1.0, self.rows.r_high) <= self.limit
+            inside = np.maximum(1.0, np.abs(gamma)) * self._term * np.maximum(1.0, self.rows.r_high) <= self.limit
+            return inside & (np.abs(gamma * self.rows.xh) <= self.stored_limit)
+
+    def dx_stored(self, h: Array) -> Inside:
+        """Whether the data's format holds h = gamma g, and the three parts of dx before they are added (R3)."""
+        rows, size = self.rows, np.abs(h)
+        if self.stored_limit == np.inf:
+            return np.ones(rows.mu.shape, bool)
+        if rows.given_mean is not None:
+            return size <= self.stored_limit
+        with np.errstate(all="ignore"):
+            xh = np.abs(rows.xh)
+            parts = rows.r_high * (size + rows.centred * mean(size) + xh * mean(size * xh))
+            return (largest(size) <= self.stored_limit) & (parts <= self.stored_limit)
 
     def dx_terms(self, size: Array) -> Inside:
         """Whether dx's sums and terms, before they cancel, cannot overflow (R6); size: |g| max(1, |gamma|)."""

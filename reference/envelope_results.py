@@ -25,8 +25,9 @@ class ParameterSums:
     arithmetic: Arithmetic
     #: The number of terms in a parameter's gradient, including those of other blocks.
     count: int
-    #: Whether intermediate values are rounded to the data's 16 bits, and whether every group has all of gamma.
-    adds_h1_terms: bool
+    #: The largest number that the class stores on the way (Range.stored_limit); infinite if it stores none.
+    stored_limit: float
+    #: Whether every group has all of gamma.
     along_rows: bool
     #: The exact sums of g xhat and of g.
     dgamma: Array
@@ -34,6 +35,8 @@ class ParameterSums:
     #: The sums of |g| (|xhat| + X) and of |g|.
     terms: Array
     sizes: Array
+    #: The largest of dgamma's terms, by size.
+    widest: Array
     #: The errors of dgamma's terms before they are added up, and those by underflow.
     error: Array
     underflow: Array | float
@@ -42,18 +45,21 @@ class ParameterSums:
 
     def __add__(self, other: ParameterSums) -> ParameterSums:
         summed = ("dgamma", "dbeta", "terms", "sizes", "error", "underflow", "reach")
-        return attrs.evolve(self, **{name: getattr(self, name) + getattr(other, name) for name in summed})
+        added = {name: getattr(self, name) + getattr(other, name) for name in summed}
+        return attrs.evolve(self, widest=np.maximum(self.widest, other.widest), **added)
 
     def dgamma_bound(self) -> Array:
         """Envelope of dgamma (A13)."""
         a, count, terms = self.arithmetic, self.count, self.terms
         error = self.error + a.u * (count + (2 if self.along_rows else 3)) * terms
         error = error + self.underflow
-        if self.adds_h1_terms:  # xhat and its product with g are stored
+        if self.stored_limit < np.inf:  # xhat and its product with g are stored
             error = error + 2 * a.u_data * terms + (2 * count + self.sizes) * a.eta_data
-        if a.saves_statistics:
+        stored = self.widest
+        if a.saves_statistics:  # they are added up in 16 bits
             error = error + a.u_data * (count + 2) * terms + count * a.eta_data
-        error = np.where(self.reach <= a.largest / 4, error, np.inf)
+            stored = terms
+        error = np.where((self.reach <= a.largest / 4) & (stored <= self.stored_limit), error, np.inf)
         return rounded(error, self.dgamma, a.u_parameter, a.eta_parameter)
 
     def dbeta_bound(self) -> Array:
@@ -62,6 +68,7 @@ class ParameterSums:
         error = a.u * max(count - 1, 0) * total + 2 * a.eta + 2 * count * a.flush
         if a.saves_statistics:
             error = error + a.u_data * max(count - 1, 0) * total + count * a.eta_data
+            error = np.where(total <= self.stored_limit, error, np.inf)
         return rounded(error, self.dbeta, a.u_parameter, a.eta_parameter)
 
 
@@ -102,16 +109,9 @@ class RowEnvelope:
                 + a.eta * (rows.magnitude + 2 + rows.r_high)
                 + 2 * a.flush
             )
-        if self.adds_h1_terms:
+        if rows.adds_h1_terms:
             error = error + a.u_data * (2 * scaled + np.abs(y)) + (2 + np.abs(self.gamma)) * a.eta_data
         return rounded(error, y, *a.of_y)
-
-    @property
-    def adds_h1_terms(self) -> bool:
-        """Whether intermediate values are rounded to the data's 16 bits (H1, H2; before the gain in rms_norm)."""
-        accuracy = self.arithmetic.accuracy
-        before_gain = accuracy.cast == "before-gain" and not self.rows.centred
-        return self.arithmetic.narrow and (accuracy.storage in ("H1", "H2") or before_gain)
 
     @property
     def _deviation(self) -> Array:
@@ -164,7 +164,7 @@ class RowEnvelope:
             factors = np.abs(g) + np.abs(self.gamma)
             error = np.abs(dx) * (rows.rho + 4 * a.u * (1 + rows.rho))
             error = error + (3 + 2 * rows.r_high + factors) * a.eta + rows.r_high * factors * a.flush
-            if self.adds_h1_terms:
+            if rows.adds_h1_terms:
                 error = error + 2 * a.u_data * (1 + rows.rho) * np.abs(dx) + 2 * (1 + rows.r_high) * a.eta_data
             return rounded(error, dx, a.u_data, a.eta_data)
         t, te, sizes = self.projection(g, h)
@@ -179,7 +179,7 @@ class RowEnvelope:
             error = error + a.eta * self._gain * (2 * rows.magnitude + 1)
         if rows.centred and a.accuracy.variance == "shifted":  # the gradient of the shift is added to one element
             error = error + a.u * (rows.s + 4) * rows.r_high * sizes.sum(axis=1, keepdims=True)
-        if self.adds_h1_terms:
+        if rows.adds_h1_terms:
             stored = np.abs(h) + rows.centred * mean(np.abs(h)) + np.abs(rows.xh) * mean(np.abs(h * rows.xh))
             error = error + a.u_data * rows.r_high * (sizes + stored)
             error = error + (3 + rows.r_high * (3 + np.abs(rows.xh))) * a.eta_data
@@ -193,6 +193,7 @@ class RowEnvelope:
         a, rows, layout = self.arithmetic, self.rows, self.layout
         g = np.broadcast_to(g, rows.x.shape)
         size = np.abs(g)
+        terms = size * (np.abs(rows.xh) + rows.xh_error)
         underflow = 0.0
         if layout.along_rows:
             error = layout.total(size * rows.xh_error)
@@ -205,11 +206,12 @@ class RowEnvelope:
         return ParameterSums(
             self.arithmetic,
             count,
-            adds_h1_terms=self.adds_h1_terms,
+            stored_limit=self.range.stored_limit,
             along_rows=layout.along_rows,
             dgamma=layout.total(g * rows.xh),
             dbeta=layout.total(g),
-            terms=layout.total(size * (np.abs(rows.xh) + rows.xh_error)),
+            terms=layout.total(terms),
+            widest=layout.stretches(terms).max(axis=(0, 2), initial=0.0),
             sizes=layout.total(size),
             error=error,
             underflow=underflow,

@@ -56,6 +56,13 @@ class Rows:
         return self.arithmetic.saves_statistics and self.given_mean is None
 
     @property
+    def adds_h1_terms(self) -> bool:
+        """Whether intermediate values are rounded to the data's 16 bits (H1, H2; before the gain in rms_norm)."""
+        accuracy = self.arithmetic.accuracy
+        before_gain = accuracy.cast == "before-gain" and not self.centred
+        return self.arithmetic.narrow and (accuracy.storage in ("H1", "H2") or before_gain)
+
+    @property
     def n(self) -> int:
         return self.x.shape[1]
 

@@ -31,7 +31,19 @@ NUMBER = re.compile(r"\(([AR]\d+)\)|\\tag\{([AR]\d+)\}")
 WORDS = {
     *("rms_norm", "features", "channels", "training", "inference", "mean", "variance", "bessel"),
     *("shifted", "one-pass", "F", "H1", "H2", "native", "flushed", "float64", "narrower", "second order"),
-    *("y", "dx", "dgamma", "y and dx", "running", "each result", "given", "formed", "returned", "formed or returned"),
+    *(
+        "y",
+        "dx",
+        "dgamma",
+        "dbeta",
+        "y and dx",
+        "running",
+        "each result",
+        "given",
+        "formed",
+        "returned",
+        "formed or returned",
+    ),
     *("a + b or a - b", "of two tensors", "a b", "sum of n terms", "t among m others", "a / n", "x w", "over n terms"),
     *(
         "a times 2 to the k",

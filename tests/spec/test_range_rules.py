@@ -93,7 +93,7 @@ class Call:
         marks = {*self.kind.marks(), "training" if self.given is None else "inference"}
         if self.given is not None:
             values |= {"mu": mpf(self.given[0]), "v": mpf(self.given[1]), "E_mu": mpf(0), "E_v": mpf(0)}
-        return Bounds(values, frozenset(marks), (*STATISTICS, "A17", "R6"))
+        return Bounds(values, frozenset(marks), (*STATISTICS, "A11", "A17", "R6"))
 
 
 def judged(step: Step, labels: frozenset[str], env: Mapping[str, Any]) -> bool:
@@ -178,6 +178,11 @@ def of_dgamma(call: Call) -> bool:
     return bool(np.isfinite(call.gradients()["dgamma"]).all())
 
 
+def of_dbeta(call: Call) -> bool:
+    """Whether it judges dbeta."""
+    return bool(np.isfinite(call.gradients()["dbeta"]).all())
+
+
 def of_running(call: Call) -> bool:
     """Whether it judges the running variance."""
     zero = np.zeros(1)
@@ -199,6 +204,7 @@ GROUP, Y, DX = (
         (of_dx, OF_DX, ("dx", "y and dx")),
     )
 )
+OF_SUMS: dict[str, Any] = {"numbers": ("R3", "R6"), "about": frozenset({"dgamma"}), "between": (0.0, 20.0)}
 LIMITS = {
     "R1, x": Limit(rule="R1", place=0, make=scaled(FLOAT32), **GROUP),
     "R1, eps": Limit(rule="R1", place=0, make=with_("eps", FLOAT32), **GROUP),
@@ -210,7 +216,15 @@ LIMITS = {
     "R3, r, H2": Limit(rule="R3", place=2, make=scaled(H2), between=(0.0, -30.0), **GROUP),
     "R3, r, native": Limit(rule="R3", place=3, make=scaled(NATIVE), between=(0.0, -30.0), **GROUP),
     "R3, gamma": Limit(rule="R3", place=4, make=with_("gamma", NATIVE, x=VALUES / 16), between=(0.0, 20.0), **Y),
-    "R3, running": Limit(rule="R3", place=5, make=scaled(H2), code=of_running, numbers=OF_GROUP,
+    "R3, y": Limit(rule="R3", place=5, make=with_("gamma", H1), between=(0.0, 20.0), **Y),
+    "R3, h": Limit(rule="R3", place=6, make=with_("g", H1, x=VALUES * 16), between=(0.0, 20.0), **DX),
+    "R3, dx": Limit(rule="R3", place=7, make=with_("g", H1, x=VALUES / 16), between=(0.0, 20.0), **DX),
+    "R3, dx in inference": Limit(rule="R3", place=8, make=with_("g", H1, given=(0.5, 1.0)), between=(0.0, 20.0), **DX),
+    "R3, dgamma, H1": Limit(rule="R3", place=9, make=with_("g", H1), code=of_dgamma, **OF_SUMS),
+    "R3, dgamma, H2": Limit(rule="R3", place=10, make=with_("g", H2), code=of_dgamma, **OF_SUMS),
+    "R3, dbeta, H2": Limit(rule="R3", place=11, make=with_("g", H2), code=of_dbeta,
+                           **{**OF_SUMS, "about": frozenset({"dbeta"})}),
+    "R3, running": Limit(rule="R3", place=12, make=scaled(H2), code=of_running, numbers=OF_GROUP,
                          about=frozenset({"running"}), more=bessel, between=(0.0, 20.0)),
     "R6, y": Limit(rule="R6", place=0, make=with_("gamma", FLOAT32), **Y),
     "R6, y, centred": Limit(rule="R6", place=0, make=with_("gamma", CENTRED, x=VALUES + 64), **Y),
