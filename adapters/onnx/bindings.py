@@ -225,6 +225,11 @@ def _accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
     return None if len(shape) >= 2 else f"BatchNormalization takes rank 2 or more, not {len(shape)}"
 
 
+def _accepts_positions(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
+    """The ``accepts`` of InstanceNormalization: x is (N, C, D1, ..., Dn)."""
+    return None if len(shape) >= 3 else f"InstanceNormalization takes rank 3 or more, not {len(shape)}"
+
+
 def bindings_of(evaluator: Evaluator) -> tuple[Binding, ...]:
     """The bindings of one evaluator."""
 
@@ -253,5 +258,5 @@ def bindings_of(evaluator: Evaluator) -> tuple[Binding, ...]:
         binding("batch_norm", _batch_norm(evaluator), accepts=_accepts),
         binding("rms_norm", _rms_norm(evaluator)),
         binding("group_norm", _group_norm(evaluator)),
-        binding("instance_norm", _instance_norm(evaluator)),
+        binding("instance_norm", _instance_norm(evaluator), accepts=_accepts_positions),
     )

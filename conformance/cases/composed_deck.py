@@ -134,6 +134,7 @@ def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     for gamma, beta in (("none", "none"), ("mixed", "none"), ("none", "mixed")):
         for recipe in ("scaled", "tanh_linear", "leaf"):
             yield d(6, _PLAIN, *WITHOUT, recipe=recipe, eps=NEGLIGIBLE_EPS, gamma=gamma, beta=beta)
+        yield d(4, _PLAIN[:2], *DERIVATIVES, recipe="scaled", eps=2.0**-4, gamma=gamma, beta=beta, only=True)
     yield d(5, _PLAIN, *WITHOUT, recipe="scaled", eps=0.5, gamma="none", beta="none")
     yield d(3, _MANY[:6], "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS, leading=(2, 3))
     yield d(3, _PLAIN[:3], "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS)

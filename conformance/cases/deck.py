@@ -83,6 +83,8 @@ LAYOUTS = ("CM-V1", "CM-V2", "CM-V3")
 DERIVATIVES = frozenset(
     ("LN-G9", "LN-G10", "LN-G12", "LN-G13", "LN-G14", "CM-N6", "CM-N7", "CM-N8", "BN-I5"),
 )
+#: Those that are derivatives of derivatives, or of forward mode.
+_NESTED = ("LN-G9", "LN-G10", "LN-G12", "LN-G13", "LN-G14")
 AXES = ("LN-F7", "BN-L12")
 MIXED = ("CM-D1", "CM-D2", "CM-D3")
 
@@ -146,6 +148,12 @@ def _both(operator: str) -> list[Description]:
         d(33, _PLAIN, *MIXED, eps=NEGLIGIBLE_EPS, cotangent="one_hot", only=True, mixed=True),
         # Derivatives of groups longer than a wavefront.
         d(130, (("normal", 0), ("near_eps", 1)), *DERIVATIVES, eps=0.5),
+        # Derivatives that are written out have a path for each parameter that may be absent.
+        *(
+            d(4, (("normal", 0), ("normal", 1), ("integers", 2)), *_NESTED, gamma=gamma, beta=beta, eps=0.5, only=True)
+            for gamma, beta in (("none", "none"), ("none", "mixed"), ("mixed", "none"))
+            if "beta" in OPERATORS[operator].arguments or gamma == beta
+        ),
     ]
 
 
@@ -255,6 +263,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
         # Far from zero, with the channels last in memory, for which kernels have a path of their own.
         d(16, _OFFSETS, "LN-F8", eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-1, samples=2, gamma="powers"),
         d(1, _NORMAL[:6], samples=2, rank=3, **of_one),
+        *([d(1, _NORMAL[:6], samples=2, rank=2, **of_one)] if of_one else []),
         d(12, _NORMAL[:4], *DERIVATIVES, "LN-G11", eps=0.5, rank=4, samples=2),
     ]
 

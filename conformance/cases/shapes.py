@@ -87,7 +87,7 @@ def _within_group(description: Description) -> tuple[int, tuple[int, ...]]:
     """How many channels a group has, and the shape of its positions: few or many channels by the parity of the rank."""
     n, rank = description.n, description.rank
     if OPERATORS[description.operator].channels_alone:
-        return 1, factor(n, max(rank, 3) - 2)
+        return 1, () if (n, rank) == (1, 2) else factor(n, max(rank, 3) - 2)
     if description.width and n % description.width == 0 and rank > 2:
         return description.width, factor(n // description.width, rank - 2)
     if rank == 2:

@@ -250,3 +250,15 @@ class SingleValueNan(Groups):
     def normalise(self, x, s):  # type: ignore[no-untyped-def, override]
         xhat = super().normalise(x, s)
         return xhat * xhat.dtype.type(np.nan) if x.shape[1] == 1 and not s.fixed else xhat
+
+
+@fault("two-axes-one-sample", in_="IN-E1", kind="axes")
+class TwoAxesOneSample(Groups):
+    """Takes x of two axes for the channels and positions of one sample, and so the axis of channels for positions."""
+
+    def normalise(self, x, s):  # type: ignore[no-untyped-def, override]
+        if len(self.layout.shape) > 2:
+            return super().normalise(x, s)
+        rows = x.reshape(self.layout.shape)
+        deviation = rows - rows.mean(axis=1, keepdims=True)
+        return (deviation / np.sqrt(np.square(deviation).mean(axis=1, keepdims=True) + 1)).reshape(x.shape)

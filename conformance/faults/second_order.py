@@ -47,6 +47,22 @@ class DoubleBackwardNoParameters(Rows):
         return super().second_order(p, a, np.zeros_like(b), np.zeros_like(c))
 
 
+@fault("double-backward-detached-without-gamma", ln="LN-G9", bn="BN-G10", kind="second-order")
+class DoubleBackwardDetachedWithoutGamma(Rows):
+    """Takes the saved statistics for constants when the gradient is differentiated and no gamma is given."""
+
+    def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
+        return super().curvature(p, a, projected) if p.gamma.size > 1 else np.zeros_like(p.xhat)
+
+
+@fault("jvp-gamma-beside-beta", ln="LN-G10", bn="BN-G11", kind="tangent")
+class JvpGammaBesideBeta(Rows):
+    """Ignores the tangent of gamma where no beta is given."""
+
+    def tangent(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> Array:
+        return super().tangent(p, tx, tgamma if p.beta.size > 1 else np.zeros_like(tgamma), tbeta)
+
+
 @fault("jvp-detached", ln="LN-G10", bn="BN-G11", kind="tangent")
 class JvpDetached(Rows):
     """Takes the statistics for constants in forward mode."""
