@@ -55,7 +55,7 @@ class DoubleBackwardDetachedWithoutGamma(Rows):
         return super().curvature(p, a, projected) if p.gamma.size > 1 else np.zeros_like(p.xhat)
 
 
-@fault("jvp-gamma-beside-beta", ln="LN-G10", bn="BN-G11", kind="tangent")
+@fault("jvp-gamma-beside-beta", ln="LN-G10", bn="BN-G11", kind="tangent", apart=("rm",))
 class JvpGammaBesideBeta(Rows):
     """Ignores the tangent of gamma where no beta is given."""
 
