@@ -21,6 +21,7 @@ def traits_of(description: Description, case: Case) -> frozenset[Hashable]:
     settings = case.settings
     found: set[Hashable] = {("rank", case.x.ndim), ("axes", len(settings.get("axes", ())))}
     found |= {("one value",)} if case.layout.size == 1 else set()
+    found |= {("roles", tuple(role for role in case.record.roles if case.parts.get(role) is not None))}
     regimes = {regime for regime, _ in description.groups}
     found |= {("regime", regime) for regime in regimes}
     if len(description.groups) > 1 and regimes != {"constant"}:  # so that a sum over groups has several terms

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from normspec.conformance.cases.case import build
+from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.regimes import REGIMES
 from normspec.conformance.cases.shapes import shape_of
@@ -159,6 +160,15 @@ def test_two_cases_show_a_trait() -> None:
     cases = [Description("layer_norm", 3, (("normal", index),)) for index in range(5)]
     library: Any = SimpleNamespace(case=lambda one: build(one, "float32"))
     assert select_cases(cases, [], library, 1, varied=True) == cases[:2]
+
+
+def test_optional_parts_are_traits() -> None:
+    """A function that gets few cases gets some with each optional part of residual, with both and with none."""
+    cases = deck("residual", "quick", 0)
+    library: Any = SimpleNamespace(case=lambda one: build(one, "float32"))
+    chosen = [build(one, "float32").parts for one in select_cases(cases, [], library, 1, varied=True)]
+    found = {(parts.get("shortcut") is not None, parts.get("activation") is not None) for parts in chosen}
+    assert found == {(False, False), (False, True), (True, False), (True, True)}
 
 
 @pytest.mark.parametrize("told", [True, False])
