@@ -252,7 +252,7 @@ class SingleValueNan(Groups):
         return xhat * xhat.dtype.type(np.nan) if x.shape[1] == 1 and not s.fixed else xhat
 
 
-@fault("two-axes-one-sample", in_="IN-E1", kind="axes")
+@fault("two-axes-one-sample", in_="IN-E1", kind="statistics")
 class TwoAxesOneSample(Groups):
     """Takes x of two axes for the channels and positions of one sample, and so the axis of channels for positions."""
 
