@@ -95,7 +95,7 @@ def composed_deck(operator: str) -> list[Description]:
         yield d(1, _PLAIN[:3], cotangent="integers", eps=0.5)
         yield d(6, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", *PARTS, leading=(2, 3))
         yield d(5, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", leading=(3, 2), recipe=_READING[operator])
-        yield d(5, _PLAIN[:1], leading=())
+        yield d(5, _PLAIN[:1], "CM-C1", "CM-C2", "CM-C10", leading=())
         # Shapes that broadcast by mistake: a batch of one, and dimensions of 1 between others.
         yield d(4, _MANY[:4], leading=(1, 4), recipe=_READING[operator])
         yield d(3, _MANY, leading=(2, 2, 2))

@@ -26,11 +26,11 @@ DIGESTS: dict[str, tuple[str, str, str]] = {
     "rms_norm": ("23e7d73ab14b91b2", "32b4c45ae82a6dba", "504b959c9b704c03"),
     "group_norm": ("d39198fef0baf350", "4bc6bd08203fa3c2", "23ff5c78e3eccd89"),
     "instance_norm": ("8dee203fcc27d1ca", "daf2498e2e4e09bd", "a35d16370f4fd843"),
-    "residual": ("95d00f19a927f191", "dd5e55188f61776e", "07cb872391abc281"),
-    "pre_norm": ("f2e597e571a70988", "2344e66f9f8decc8", "00976eba1f6d1293"),
-    "post_norm": ("ea9b0362357f5e1c", "811749919dad32d8", "34f4af6e9d666a0e"),
-    "highway": ("ccf077130a8f7773", "ca5939cd12f131f0", "0033b6d8aab8fcf1"),
-    "mhc": ("71549f9240e47a86", "65c93624e942d9b4", "a0230576f33fa45e"),
+    "residual": ("55488d5b00e3d29e", "8f7bf95dc189ed1b", "1d89763a1bba5287"),
+    "pre_norm": ("872435141c1d0996", "aef43793710c3f1e", "4ad598849c636d33"),
+    "post_norm": ("75e01d403adef0c7", "5c6bdf1d9e9edfb5", "d91e19228aad65f8"),
+    "highway": ("a95a6706f3ca9535", "c024768eb25fe146", "ec5f30c99a529888"),
+    "mhc": ("a5b7945070ab6693", "e9123902eb7cd476", "59cf84cfcf359174"),
 }
 
 
@@ -41,11 +41,11 @@ DECKS: dict[str, tuple[str, str]] = {
     "rms_norm": ("2610d841829cfa85", "bca64d1097267774"),
     "group_norm": ("adf690f84bd415f7", "2070945948e3d3e4"),
     "instance_norm": ("f8f734a0766a1545", "690702d36a8b90ef"),
-    "residual": ("c54d2ec31518ecc6", "87877a62fe0f1b42"),
-    "pre_norm": ("b2b69d59e17048ff", "9135480463669568"),
-    "post_norm": ("4ac1bd2475d572e1", "cc3f2abaf9583b7d"),
-    "highway": ("3287b61be85110bb", "4eab87bf13aa80ea"),
-    "mhc": ("74642f82a79c1680", "b3afd2afd539f21c"),
+    "residual": ("9992892c0f6445ac", "e4812fedcd527336"),
+    "pre_norm": ("0f2f9c940d356a32", "764b26e4b4517e0b"),
+    "post_norm": ("dab7bf250b876e8f", "ebb0bc8a5f786c02"),
+    "highway": ("e52e96aa82e16833", "dccf1146106414e0"),
+    "mhc": ("172ba808a7c03c3e", "8afd2789f856adba"),
 }
 
 #: The groups drawn in each regime.

@@ -116,6 +116,16 @@ class PartsHandedMatrix(Composed):
         return self.read(flat, role).reshape(self.shape)
 
 
+@fault("one-axis-made-two", rs="CM-C10", pr="CM-C10", po="CM-C10", hw="CM-C10", mh="CM-C10", kind="argument")
+class OneAxisMadeTwo(Composed):
+    """Hands parts an x of one axis as a matrix of one row, and leaves that axis out again afterwards."""
+
+    def value(self, part: Any, x: Array, role: str) -> Array:
+        if x.ndim != 1:
+            return super().value(part, x, role)
+        return self.read(part(x[None]), role).reshape(self.shape)
+
+
 @fault("x-rectified-for-branch", rs="CM-C2")
 class XRectifiedForBranch(Residual):
     """Hands the branch max(x, 0), as a block does that begins with its activation."""
