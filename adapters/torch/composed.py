@@ -15,7 +15,13 @@ from torch.nn import functional
 from ..binding import Binding
 from ..known import KnownViolation
 from .bridge import SOURCE
-from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_REASONS, constants_in_forward_mode, module_layer_norm
+from .layers import (
+    LAYER_NORM_CONVENTIONS,
+    LAYER_NORM_REASONS,
+    constants_in_forward_mode,
+    module_layer_norm,
+    second_order_of_beta_alone,
+)
 
 #: Why the other operators round every operation.
 _EACH_ROUNDED = (
@@ -90,8 +96,10 @@ def _mhc_stacked(x, branches, logits, *, fuse=None):
 
 
 #: The known violations of layer_norm, as they show in a block.
-IN_PRE_NORM = constants_in_forward_mode("PR-G9", "PR-G10", issue="196700")
-IN_POST_NORM = constants_in_forward_mode("PO-G9", "PO-G10", issue="196700")
+IN_PRE_NORM, IN_POST_NORM = (
+    (second_order_of_beta_alone(second), *constants_in_forward_mode(*nested, issue="196700"))
+    for second, *nested in (("PR-G6", "PR-G9", "PR-G10"), ("PO-G6", "PO-G9", "PO-G10"))
+)
 
 
 def _block(operator: str, name: str, call: Callable[..., Any], *known: KnownViolation, has_modes: bool) -> Binding:

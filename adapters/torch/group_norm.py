@@ -23,7 +23,7 @@ from .bridge import SOURCE
 from .group_norm_cuda import ON_CUDA
 from .group_norm_forward import FORWARD
 from .instance_norm_cpu import ON_CPU as INSTANCE_NORM_ON_CPU
-from .layers import SAVED, constants_in_forward_mode, having, lent
+from .layers import SAVED, constants_in_forward_mode, having, lent, second_order_of_beta_alone
 
 _GROUP_NORM = f"{SOURCE}aten/src/ATen/native/group_norm.cpp"
 
@@ -186,6 +186,7 @@ def _instance_norm_binding(name: str, call, has_modes: bool, **more: Any) -> Bin
                 where="gamma or beta given",
                 cases=_has_parameters,
             ),
+            second_order_of_beta_alone("IN-G9"),
             *constants_in_forward_mode("IN-G13", "IN-G14", issue="196699"),
             *INSTANCE_NORM_ON_CPU,
             *INSTANCE_NORM_ON_CUDA,

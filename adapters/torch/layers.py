@@ -187,8 +187,29 @@ def constants_in_forward_mode(*requirements: str, issue: str) -> tuple[KnownViol
     )
 
 
+def _beta_alone(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    return inputs["gamma"] is None and inputs["beta"] is not None
+
+
+def second_order_of_beta_alone(requirement: str) -> KnownViolation:
+    """The known violation of second derivatives where a beta is given and no gamma."""
+    return KnownViolation(
+        requirement,
+        "with a beta and no gamma, the derivative of beta's gradient raises 'Expected a proper Tensor but got None'",
+        links=(
+            f"{SOURCE}torch/csrc/autograd/FunctionsManual.cpp (layer_norm_double_backward, batchnorm_double_backward)",
+        ),
+        failures=("raises",),
+        where="beta without gamma",
+        cases=_beta_alone,
+    )
+
+
 #: LayerNorm's known violations.
-LAYER_NORM_KNOWN_VIOLATIONS = constants_in_forward_mode("LN-G13", "LN-G14", issue="196700")
+LAYER_NORM_KNOWN_VIOLATIONS = (
+    second_order_of_beta_alone("LN-G9"),
+    *constants_in_forward_mode("LN-G13", "LN-G14", issue="196700"),
+)
 
 
 def _batch_norm_binding(name: str, call, ranks: tuple[int, ...] | None, has_modes: bool) -> Binding:
@@ -198,7 +219,12 @@ def _batch_norm_binding(name: str, call, ranks: tuple[int, ...] | None, has_mode
         call=call,
         conventions=_BATCH_NORM_CONVENTIONS,
         reasons=_BATCH_NORM_REASONS,
-        known_violations=(*ON_CPU, *ON_CUDA, *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699")),
+        known_violations=(
+            *ON_CPU,
+            *ON_CUDA,
+            second_order_of_beta_alone("BN-G10"),
+            *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699"),
+        ),
         accepts=_accepts_ranks(name, ranks),
         has_modes=has_modes,
         defaults=call,

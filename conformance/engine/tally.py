@@ -183,7 +183,10 @@ def findings(
             if tally is not None:
                 tally.note_lacking(known)
         elif check.raising == "unsupported":
-            if tally is not None:
+            shown = Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure))
+            if not subject.known_violations.without_known(check.requirement, shown).violated:
+                add(shown)
+            elif tally is not None:
                 tally.unsupported, tally.refused = tally.unsupported or note, True
         elif check.raising == "violates" and failure_is_about(check, subject, case, failure):
             add(Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure)))

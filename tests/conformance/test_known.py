@@ -21,7 +21,7 @@ from normspec.adapters.target import Target
 from normspec.conformance.reporting.render import print_report
 from normspec.spec.errors import WrongEntry
 
-from .runs import run
+from .runs import VARIANT, result, run, specimen
 
 SOUND: Callable[..., Any] = next(b.call for b in BINDINGS if b.operator == "layer_norm")
 
@@ -70,6 +70,24 @@ IN_FOUR = KnownViolation(
     cases=lambda inputs, settings: inputs["x"].shape[-1] == 4,
     predicts=lambda failure: np.abs(failure.got - failure.expected - 1) < 0.01,
 )
+
+
+def test_an_exception_in_a_derivative_that_is_known_deviates() -> None:
+    """Without an entry it is unsupported, also where it is right; with one it is judged on the other calls."""
+    (binding,) = specimen(VARIANT["ln-two-pass"]).bindings
+    sound = binding.derivatives["vjp_vjp"]
+
+    def limited(x, gamma, beta, *others, **settings):
+        if gamma is None and beta is not None:
+            raise RuntimeError("got None")
+        return sound(x, gamma, beta, *others, **settings)
+
+    entry = KnownViolation("LN-G9", "it needs a gamma", failures=("raises",))
+    for known, verdict in (((), "unsupported"), ((entry,), "deviates")):
+        own = replace(binding, derivatives={**binding.derivatives, "vjp_vjp": limited}, known_violations=known)
+        target = replace(specimen(VARIANT["ln-two-pass"]), bindings=(own,))
+        found = result(run(target, requirements={"LN-G9"}), "LN-G9")
+        assert (found.verdict.value, bool(found.ratio)) == (verdict, True)
 
 
 def test_what_is_known_deviates_with_its_scope_and_link() -> None:
