@@ -56,9 +56,9 @@ CASES = tuple(
 NEAR = tuple(
     f"tests/conformance/test_{name}.py"
     for name in (
-        "single_checks", "findings", "subject", "equality", "aspects", "non_finite", "divided_last", "empty_batch",
-        "mixed_dtypes", "missing_gradients", "known", "groups", "large", "traits", "translated", "receptive_field",
-        "range_rules",
+        "single_checks", "single_steps", "findings", "subject", "equality", "aspects", "non_finite", "divided_last",
+        "empty_batch", "mixed_dtypes", "missing_gradients", "known", "groups", "large", "traits", "translated",
+        "receptive_field", "range_rules",
     )
 )  # fmt: skip
 #: Tests that start many processes: long, and about none of the changed code.
