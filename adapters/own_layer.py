@@ -121,7 +121,7 @@ def _example(make: Any, label: str, declared: Declarations) -> Any:
 
 
 def _handed(make: Any) -> dict[str, Any]:
-    """The arguments that normspec passes to a factory of the framework that its other arguments tell."""
+    """What normspec passes to a factory that needs an argument of Flax or Equinox; nothing for any other."""
     folder = folder_of_factory(make)
     kits = () if folder is None else adapter(folder).KITS
     return {name: value for kit in kits for name, value in kit.handed("float32").items()}
