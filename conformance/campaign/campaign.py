@@ -12,8 +12,8 @@ import attrs
 from ...adapters.dtypes import DTYPES
 from ...adapters.own_function import names_a_function
 from ..reporting.versions import name_and_version, versions
+from ..requests.library_names import SOUND, is_in_library
 from ..requests.request import Request
-from ..requests.sound_names import SOUND, names_a_variant
 from ..running.unit import Unit
 from ..sources import sources
 
@@ -117,7 +117,7 @@ def expanded(asked: Sequence[str], op: Sequence[str] | None) -> tuple[str, ...]:
 
 def asked_as(target: str, asked: Collection[str]) -> str:
     """The name among those asked for that a target goes by: its own, or `sound` for one of all sound functions."""
-    return SOUND if names_a_variant(target) and target not in asked else target
+    return SOUND if is_in_library(target) and target not in asked else target
 
 
 def _plain(value: Any) -> Any:

@@ -13,8 +13,8 @@ import attrs
 from ...adapters.frameworks import KNOWN, full_name
 from ...adapters.remote.launching import EXEC_PREFIX, ISOLATES
 from ...spec.operators import OPERATORS
+from ..requests.library_names import is_in_library
 from ..requests.request import Request
-from ..requests.sound_names import names_a_variant
 from ..sources import sources
 from .following import sources_of_target
 from .installed import Installed, digest_of
@@ -52,7 +52,7 @@ def dependencies_of(request: Request, target: str, other_targets: Sequence[str],
     packages: dict[str, None] = {"numpy": None, "ml_dtypes": None}
     for name in (target, request.framework or ""):
         packages |= dict.fromkeys(KNOWN[full_name(name)].packages, None) if full_name(name) in KNOWN else {}
-    if not obstacle and target not in KNOWN and not names_a_variant(target):
+    if not obstacle and target not in KNOWN and not is_in_library(target):
         made_of = sources_of_target(target)
         files, obstacle = {file: digest_of(file) for file in made_of.files}, made_of.obstacle
         packages |= made_of.packages

@@ -10,7 +10,7 @@ from rich.text import Text
 from ...adapters.dtypes import DTYPES
 from ..campaign.summary import Kept, Nearness, Summary
 from ..judging.verdicts import Verdict
-from ..requests.sound_names import SOUND
+from ..requests.library_names import SOUND
 from .layout import print_prose, width_of
 from .numbers import duration, ratio_text
 from .symbols import COLOURS, symbols_for

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ...adapters.own_function import names_a_function
 from ..diagnosis.cause import Cause
 from ..judging.verdicts import Result
 from ..reproduce.reproducer import Reproducer
+from ..reproduce.source import can_be_imported
 from ..results.outcome import Outcome
 from .layout import print_prose
 from .wording import title
@@ -53,7 +53,7 @@ def _script_row(report: Outcome, cause: Cause) -> str:
 
 def _is_of_a_function(report: Outcome, cause: Cause) -> bool:
     """Whether the target is a function of Python, called as its operator is, and no layer: only those get scripts."""
-    named = names_a_function(cause.target) and not cause.target.startswith("exec:")
+    named = can_be_imported(cause.target)
     layers = any(one.get("fixed") for one in report.subjects if (one["target"], one["op"]) == (cause.target, cause.op))
     return named and cause.bindings == (cause.target,) and not layers
 

@@ -17,6 +17,7 @@ from ...spec.reader import LINK
 from ..explaining.costs import EPS, costs, measured_dtype
 from ..explaining.explaining import Found, Mistake, mistakes
 from ..explaining.mending import mended
+from ..requests.library_names import FAULT_PREFIX
 from .layout import print_prose
 
 #: A longer name gets a line of its own, so that a summary has 50 of 80 columns.
@@ -101,6 +102,7 @@ def print_mistake(mistake: Mistake, console: Console) -> None:
         print_prose(Text(requirement.formula.rstrip("\n"), style="green"), console, indent=4)
         console.print()
     print_prose(Text.assemble(("Shows in: ", "bold"), ", ".join(first.dtypes)), console)
+    print_prose(Text.assemble(("Its report: ", "bold"), f"normspec check {FAULT_PREFIX}{first.name}"), console)
     _print_costs((mistake,), console)
     _print_mended((mistake,), console)
     console.print()

@@ -12,8 +12,13 @@ import attrs
 from ...adapters.binding import DERIVATIVES
 from ...adapters.in_file import bound
 from ...adapters.own_function import file_of, names_a_function
-from ..requests.sound_names import names_a_variant
+from ..requests.library_names import is_in_library
 from .spelling import CannotWrite
+
+
+def can_be_imported(target: str) -> bool:
+    """Whether a target is a function that a file or a module has under a name."""
+    return names_a_function(target) and not target.startswith("exec:") and not is_in_library(target)
 
 
 @attrs.frozen
@@ -30,7 +35,7 @@ class Source:
     @classmethod
     def of(cls, target: str, file: str = "") -> Source:
         """The source of a target with this name; ``file``: where its file is, if not there. Raises CannotWrite."""
-        if not names_a_function(target) or target.startswith("exec:") or names_a_variant(target):
+        if not can_be_imported(target):
             raise CannotWrite("it is not a function that a file or a module has under a name")
         place, _, name = target.rpartition(":")
         path = file_of(target)

@@ -23,10 +23,10 @@ from ...spec.errors import NormspecError, UnknownDtype, WrongDeclaration
 from ...spec.operators import OPERATORS, Groups
 from ..kept.cache_folder import truths_store
 from .choosing import check_bindings, matches, operators_of, selected
+from .library_names import is_in_library
 from .per_target import ensure_conventions_apply, setting_of, with_conventions
 from .plan import Plan
 from .profiles import profile_of
-from .sound_names import names_a_variant
 
 
 class NothingAsked(NormspecError):
@@ -73,7 +73,8 @@ class Request:
     declared: Declarations = NOTHING_DECLARED
     #: The place of the file of a target FILE.py:NAME, by target name, if it is not at FILE.py.
     files: Mapping[str, str] = attrs.field(factory=dict)
-    #: See Plan.shrink_advice.
+    #: See Plan.explain and Plan.shrink_advice.
+    explain: bool = True
     shrink_advice: bool = True
 
     def open(self, meanwhile: Iterator[object] = NO_STEPS, *, derivatives: bool = False) -> list[Target]:
@@ -116,6 +117,7 @@ class Request:
             slow=self.slow,
             requirements=frozenset(selected(self.only, "only")) if self.only else None,
             required=self.required,
+            explain=self.explain,
             shrink_advice=self.shrink_advice,
             mode=self.mode,
             per_target=self.per_target,
@@ -169,7 +171,7 @@ class Request:
 
     def _started(self, target: GivenTarget, hosts: list[Host], *, derivatives: bool) -> GivenTarget | Host:
         """The host of a target given by name, also added to ``hosts``; a callable is returned unchanged."""
-        if not isinstance(target, str) or not ISOLATES or names_a_variant(target):
+        if not isinstance(target, str) or not ISOLATES or is_in_library(target):
             return target
         host = start_host(
             target,
@@ -186,10 +188,10 @@ class Request:
 
     def _resolved(self, target: GivenTarget) -> Target:
         """The target that lives in this process."""
-        if isinstance(target, str) and names_a_variant(target):
-            from .implementation_targets import sound_target  # it imports every sound function
+        if isinstance(target, str) and is_in_library(target):
+            from .implementation_targets import library_target  # it imports the whole library
 
-            return sound_target(target, self.op)
+            return library_target(target, self.op)
         op, framework = self.op_of(target), self.framework_of(target)
         return resolve(target, op=op, framework=framework, declared=self.declared_of(target))
 

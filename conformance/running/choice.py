@@ -8,8 +8,8 @@ from ...adapters.targets import TARGETS
 from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS
 from ..cores import cores
+from ..requests.library_names import is_in_library
 from ..requests.request import Request
-from ..requests.sound_names import names_a_variant
 from .executor import Executor
 from .processes import Processes
 from .single_process import SingleProcess
@@ -59,7 +59,7 @@ def process_count(request: Request, asked: int | None, seeds: int = 1) -> int:
     if not (ISOLATES and all(isinstance(name, str) for name in names)):
         return 1
     operators = max(len(request.op or OPERATORS) if name in TARGETS else 1 for name in names)
-    if any(map(names_a_variant, names)):  # their names do not say which operators they are
+    if any(map(is_in_library, names)):  # their names do not say which operators they are
         operators = len(request.op or OPERATORS)
     units = operators * len(request.dtypes or DTYPES) * seeds
     if asked is not None:
