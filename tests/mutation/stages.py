@@ -64,7 +64,8 @@ NEAR = tuple(
 #: Tests that start many processes: long, and about none of the changed code.
 APART = ("tests/conformance/test_isolation.py", "tests/examples", "tests/house", "tests/adapters/remote")
 _NOT_APART = tuple(f"--ignore={path}" for path in APART)
-_NOT_BEFORE = tuple(f"--ignore={path}" for path in (*CASES, *NEAR))
+RECORDED = "tests/conformance/recorded"
+_NOT_BEFORE = tuple(f"--ignore={path}" for path in (*CASES, *NEAR, RECORDED))
 
 STAGES = {
     stage.name: stage
@@ -73,6 +74,7 @@ STAGES = {
         _tests("reference", "tests/reference", mark=SHORT),
         _tests("cases", *CASES),
         _tests("near", *NEAR),
+        _tests("recorded", RECORDED),
         _tests("judging", "tests/conformance", *_NOT_APART, *_NOT_BEFORE, mark=SHORT),
         _own("selftest rows", "layer_norm", "rms_norm"),
         _own("selftest layers", "residual", "pre_norm", "post_norm", "highway", "mhc"),
@@ -88,12 +90,14 @@ STAGES = {
 }  # fmt: skip
 
 #: Tests that are likely to see a change come first.
-FIRST = {
-    "reference/": ("formulas", "reference", "near", "selftest rows", "judging", "mpmath", "selftest layers"),
-    "conformance/cases/": ("cases", "near", "selftest rows", "judging", "checks"),
-    "conformance/checks/": ("near", "selftest rows", "selftest layers", "selftest channels", "judging", "checks"),
-    "conformance/": ("near", "selftest rows", "judging", "front", "checks"),
-}
+FIRST: dict[str, tuple[str, ...]] = {
+    "reference/": ("formulas", "reference", "near", "recorded", "selftest rows", "judging", "mpmath", "selftest layers"),
+    "conformance/cases/": ("cases", "near", "recorded", "selftest rows", "judging", "checks"),
+    "conformance/checks/": (
+        "near", "recorded", "selftest rows", "selftest layers", "selftest channels", "judging", "checks",
+    ),
+    "conformance/": ("near", "recorded", "selftest rows", "judging", "front", "checks"),
+}  # fmt: skip
 
 
 def stages_of(path: str) -> list[Stage]:
