@@ -148,6 +148,14 @@ class Request:
         own = setting_of(self.per_target, target, "op")
         return self.op if own is None else (own,)
 
+    def likely_operators(self, target: GivenTarget) -> tuple[str, ...]:
+        """The operators of a target that is not open yet, as far as its name shows them; empty if it does not."""
+        asked = self.op_of(target)
+        if asked is not None or target in TARGETS:
+            return tuple(OPERATORS) if asked is None else asked
+        function = target.rpartition(":")[2].rpartition(".")[2] if isinstance(target, str) else ""
+        return (function,) if function in OPERATORS else ()
+
     def framework_of(self, target: GivenTarget) -> str | None:
         """The framework whose tensors a function takes, if the user said it."""
         return self.framework or (None if target in TARGETS else setting_of(self.per_target, target, "framework"))

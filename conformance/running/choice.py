@@ -58,10 +58,10 @@ def process_count(request: Request, asked: int | None, seeds: int = 1) -> int:
     names = request.names
     if not (ISOLATES and all(isinstance(name, str) for name in names)):
         return 1
-    operators = max(len(request.op or OPERATORS) if name in TARGETS else 1 for name in names)
+    shown = {operator for name in names for operator in request.likely_operators(name)}
     if any(map(is_in_library, names)):  # their names do not say which operators they are
-        operators = len(request.op or OPERATORS)
-    units = operators * len(request.dtypes or DTYPES) * seeds
+        shown = set(request.op or OPERATORS)
+    units = max(len(shown), 1) * len(request.dtypes or DTYPES) * seeds
     if asked is not None:
         return min(asked, units)
     frameworks = any(name in TARGETS and name != "numpy" for name in names)

@@ -10,7 +10,6 @@ import attrs
 import numpy as np
 
 from ...adapters.dtypes import DTYPES
-from ...adapters.targets import TARGETS
 from ...reference.accuracy import AccuracyClass
 from ...spec.operators import OPERATORS
 from ..judging.library import Library
@@ -77,17 +76,9 @@ class Preparation:
 
     def _units(self) -> Iterator[tuple[str, str]]:
         """The operators and dtypes that will be judged first, as far as the targets' names show them."""
-        operators = [operator for name in self.request.names if isinstance(name, str) for operator in self._of(name)]
+        operators = {operator for name in self.request.names for operator in self.request.likely_operators(name)}
         for operator in OPERATORS:
             if operator in operators:
                 for dtype in DTYPES:
                     if dtype in (self.request.dtypes or DTYPES):
                         yield operator, dtype
-
-    def _of(self, name: str) -> tuple[str, ...]:
-        """The operators of a target, guessed from its name; empty if the name does not show them."""
-        asked = self.request.op_of(name)
-        if name in TARGETS or asked is not None:
-            return tuple(OPERATORS) if asked is None else asked
-        function = name.rpartition(":")[2].rpartition(".")[2]
-        return (function,) if function in OPERATORS else ()

@@ -91,7 +91,9 @@ STAGES = {
 
 #: Tests that are likely to see a change come first.
 FIRST: dict[str, tuple[str, ...]] = {
-    "reference/": ("formulas", "reference", "near", "recorded", "selftest rows", "judging", "mpmath", "selftest layers"),
+    "reference/": (
+        "formulas", "reference", "near", "recorded", "selftest rows", "judging", "mpmath", "selftest layers",
+    ),
     "conformance/cases/": ("cases", "near", "recorded", "selftest rows", "judging", "checks"),
     "conformance/checks/": (
         "near", "recorded", "selftest rows", "selftest layers", "selftest channels", "judging", "checks",

@@ -244,6 +244,10 @@ def test_what_is_worth_several_jobs(monkeypatch):
     assert found(**own, profile="standard", dtypes=("float32",)) == 1
     assert found(targets=("numpy", "torch")) == 2
     assert found(targets=("torch", lambda x: x)) == 1
+    several = ("my_layers.py:layer_norm", "my_layers.py:rms_norm")
+    assert found(targets=several, op=None, dtypes=("float32", "float16")) == 2
+    assert found(targets=several, op=None, dtypes=("float32",)) == 1
+    assert found(targets=("fault:ln-eps-on-std",), op=None, dtypes=("float32",)) == 2
     monkeypatch.setattr(choice, "cores", lambda: 64)
     assert found(op=None) == 8 and found() == 4
     monkeypatch.setattr(choice, "cores", lambda: 1)
