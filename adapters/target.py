@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from .binding import Binding
@@ -71,6 +73,11 @@ class Target:
     def calls(self) -> int:
         """How often the target has been called. Always 0 here: only a target in a worker counts its calls."""
         return 0
+
+    @contextmanager
+    def unreplaced(self) -> Iterator[None]:
+        """Within this, a lost worker is not replaced, and the end raises TargetLost. A target here has no worker."""
+        yield
 
     def begin(self) -> None:
         """Start the clock for one requirement on one case. A target in this process has no clock."""

@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,10 @@ class Host:
         self._spent = 0.0
         #: Whether the worker takes several requests in one message.
         self._several = False
+        #: Why the last request that was lost has no answer; empty if none was lost.
+        self.unanswered = ""
+        #: Whether a lost worker is replaced.
+        self._replaces = True
         #: Why the target could not be loaded again after a loss; empty if that was not tried, or worked.
         self._gone = ""
 
@@ -237,8 +242,26 @@ class Host:
         finally:
             self._spent, self.prefetched = spent, prefetched
 
+    @contextmanager
+    def unreplaced(self) -> Iterator[None]:
+        """
+        Within this, a lost worker is not replaced: later requests raise TargetLost at once.
+
+        The end raises it too if any request was lost, so that nothing is concluded from a lost one.
+        """
+        _ = self._worker or self._new_worker()
+        self._replaces, self.unanswered = False, ""
+        try:
+            yield
+        finally:
+            self._replaces = True
+        if self.unanswered:
+            raise TargetLost(self.unanswered)
+
     def _new_worker(self) -> Worker:
         """Start a new worker after a loss. If that fails, raises TargetLost, now and on every later attempt."""
+        if not self._replaces:
+            raise TargetLost("was lost again")
         if not self._gone:
             try:
                 self.opened()

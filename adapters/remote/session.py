@@ -204,6 +204,13 @@ class RemoteRequest:
 
     def reply(self, names: Collection[str] = (), **numbers: int) -> dict[str, Any]:
         """The reply, with arrays of these names; ``numbers`` are those under which the worker keeps its objects."""
+        try:
+            return self._reply(names, numbers)
+        except TargetLost as lost:
+            self.host.unanswered = lost.reason
+            raise
+
+    def _reply(self, names: Collection[str], numbers: Mapping[str, int]) -> dict[str, Any]:
         host = self.host
         if host.losses[self.subject]:
             known = host.lost.get(self._fingerprint())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -91,6 +92,11 @@ class RemoteTarget(Target):
     @property
     def calls(self) -> int:
         return self.host.requests
+
+    @contextmanager
+    def unreplaced(self) -> Iterator[None]:
+        with self.host.unreplaced():
+            yield
 
     def begin(self) -> None:
         self.host.begin()

@@ -15,6 +15,8 @@ from ...adapters.target import Target
 from ...reference.formats import FORMATS
 from ...spec import requirement
 from ...spec.errata import errata
+from ...spec.errors import TargetLost
+from ..engine.asking import asking
 from ..engine.engine import Run
 from ..judging.defects import words
 from ..judging.truth import is_about_gradients
@@ -42,11 +44,12 @@ def diagnosed(run: Run, report: Report) -> Report:
 
     A target that violates nothing is asked nothing.
     """
-    if not run.plan.explain or report.partial:
+    if not run.plan.explain or report.stopped:
         return report
     failing: dict[_Place, list[Result]] = {}
     for result in filter(is_violation, report.results):
-        failing.setdefault((result.target, result.op, result.binding), []).append(result)
+        if result.upstream is None:  # the framework's own mistake
+            failing.setdefault((result.target, result.op, result.binding), []).append(result)
     causes: list[Cause] = []
     notes = list(report.notes)
     with np.errstate(all="ignore"):
@@ -55,9 +58,13 @@ def diagnosed(run: Run, report: Report) -> Report:
                 place = (target.name, binding.operator, binding.name)
                 if place in failing and binding.seams is None:
                     try:
-                        causes += _causes_of_binding(run, target, binding, failing[place], report)
+                        with asking(target, report):
+                            found = _causes_of_binding(run, target, binding, failing[place], report)
+                        causes += found
+                    except TargetLost as lost:
+                        notes.append(_without_cause(binding, f"the target {lost.reason}"))
                     except Exception as error:  # our own error: the violations stand without a cause
-                        notes.append(f"the cause of the violations of {binding.name} was not found: {words(error)}")
+                        notes.append(_without_cause(binding, words(error)))
     causes = _merged(causes)
     with_causes = attrs.evolve(
         report, causes=tuple(causes), results=tuple(with_cause(result, causes) for result in report.results)
@@ -65,6 +72,10 @@ def diagnosed(run: Run, report: Report) -> Report:
     results, lost = _with_consequences(run, with_causes)
     causes = [cause if cause.is_known else _led_by_standing(cause, results) for cause in causes]
     return attrs.evolve(with_causes, causes=tuple(causes), results=results, notes=(*notes, *lost))
+
+
+def _without_cause(binding: Binding, why: str) -> str:
+    return f"the cause of the violations of {binding.name} was not found: {why}"
 
 
 def _causes_of_binding(
@@ -253,7 +264,11 @@ def _with_consequences(run: Run, report: Report) -> tuple[tuple[Result, ...], li
                     if all(one.requirement in named for one in violations):
                         continue
                     try:
-                        found[place] = _consequences(run, target, binding, dtype, violations, named)
+                        with asking(target, report):
+                            follows = _consequences(run, target, binding, dtype, violations, named)
+                        found[place] = follows
+                    except TargetLost:  # so each violation stands by itself
+                        continue
                     except Exception as error:  # our own error: each violation stands by itself
                         notes.append(
                             f"the consequences of the violations of {binding.name} were not found: {words(error)}"

@@ -1,7 +1,8 @@
 """
 The search for a declaration under which all violations of a binding disappear: one convention, or the smallest set.
 
-Violations that a layer of the framework shows too (upstream.py) are left out: no declaration is about them.
+Violations that a layer of the framework shows too (upstream.py) are left out: no declaration is about them. So is what
+could not be judged because the target was lost.
 
 Each candidate is first judged on the violated cases, until a violation stays. A candidate that survives is judged as a
 run would judge it, in all dtypes of the run, on every requirement whose verdict it may change. If none passes that too,
@@ -13,6 +14,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +26,7 @@ from ...adapters.target import Target
 from ...reference.formats import FORMATS
 from ...spec import requirements
 from ...spec.conventions import CONVENTIONS, NORMATIVE, matters_in, operators_about
-from ...spec.errors import CALL_FAILED
+from ...spec.errors import CALL_FAILED, TargetLost
 from ...spec.operators import OPERATORS
 from ..cases.shapes import elements
 from ..checks.registry import COSTLY, Check
@@ -34,6 +36,7 @@ from ..judging.subject import Subject
 from ..judging.verdicts import Result, Verdict
 from ..requests.plan import Plan
 from ..results.report import Report
+from .asking import asking
 from .engine import Run
 from .tally import Tally
 
@@ -109,7 +112,7 @@ def _fails(tally: Tally) -> bool:
 def with_passing_declarations(run: Run, report: Report) -> Report:
     """The report, in which each binding names the declaration that would make it conform, if one was found."""
     plan = run.plan
-    if not plan.explain or report.partial:
+    if not plan.explain or report.stopped:
         return report
     failing: dict[tuple[str, str, str], list[Result]] = {}
     for result in report.failures():
@@ -123,8 +126,9 @@ def with_passing_declarations(run: Run, report: Report) -> Report:
                 if place in failing:
                     alone = replace(target, bindings=(binding,))
                     own = [one for one in failing[place] if one.upstream is None]
-                    search = _Search(run, alone, binding, own, until, _upstream_in(failing[place]))
-                    found[place] = search.found() if own else ()
+                    search = _Search(run, alone, binding, own, until, _left_out(report, *place))
+                    with suppress(TargetLost), asking(target, report):
+                        found[place] = search.found() if own else ()
     return attrs.evolve(
         report,
         subjects=tuple(
@@ -134,11 +138,12 @@ def with_passing_declarations(run: Run, report: Report) -> Report:
     )
 
 
-def _upstream_in(violations: Sequence[Result]) -> dict[str, frozenset[str]]:
-    """The requirements that are violated upstream, by dtype."""
+def _left_out(report: Report, target: str, operator: str, binding: str) -> dict[str, frozenset[str]]:
+    """By dtype: the requirements that are violated upstream, and those that could not be judged as the target died."""
     found: dict[str, frozenset[str]] = {}
-    for one in violations:
-        if one.upstream is not None:
+    for one in report.results:
+        unjudged = one.verdict is Verdict.ERROR and target in report.lost
+        if (one.target, one.op, one.binding) == (target, operator, binding) and (one.upstream is not None or unjudged):
             found[one.dtype] = found.get(one.dtype, frozenset()) | {one.requirement}
     return found
 
@@ -152,8 +157,8 @@ class _Search:
     binding: Binding
     violations: Sequence[Result]
     until: float
-    #: The requirements that are violated upstream, by dtype.
-    upstream: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    #: The requirements that no declaration is about, by dtype.
+    left_out: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     #: The cases of the violations, shared by all trials.
     _libraries: dict[Any, Library] = attrs.field(factory=dict)
     #: Whether a violation stays under a change of the conventions that its dtype is about.
@@ -235,9 +240,9 @@ class _Search:
 
     def _affected_requirements(self, change: Change, dtype: str) -> frozenset[str] | None:
         """The requirements of the run whose verdict may differ under a change; None means all requirements."""
-        asked, upstream = self.run.plan.requirements, self.upstream.get(dtype, frozenset())
-        if upstream:
-            asked = (frozenset(requirements()) if asked is None else asked) - upstream
+        asked, left_out = self.run.plan.requirements, self.left_out.get(dtype, frozenset())
+        if left_out:
+            asked = (frozenset(requirements()) if asked is None else asked) - left_out
         if any(key not in _AFFECTED_REQUIREMENTS for key in change):
             return asked
         found = frozenset(one.requirement for one in self.violations).union(

@@ -181,8 +181,11 @@ def _print_excuses(report: Outcome, console: Console) -> None:
     console.print(Text("Would pass if it declared this (judged on all of its cases)", style="bold"))
     for subject, declaration in found:
         binding = str(subject.get("binding", ""))
-        upstream = [one for one in report.failures() if one.upstream is not None and one.binding == binding]
-        but = f", but for {several([one.requirement for one in upstream], 6)}, as upstream" if upstream else ""
+        own = [one for one in report.results if (one.binding, one.op) == (binding, subject.get("op"))]
+        upstream = [one.requirement for one in own if one.upstream is not None]
+        unjudged = [one.requirement for one in own if one.verdict is Verdict.ERROR]
+        but = f", but for {several(upstream, 6)}, as upstream" if upstream else ""
+        but += f"; {several(unjudged, 6)} could not be judged" if unjudged else ""
         print_prose(Text(f"{binding}{but}"), console, indent=28, first=Text(", ".join(declaration), style="cyan"))
 
 

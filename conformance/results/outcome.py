@@ -61,6 +61,11 @@ class Outcome:
     platform: str = attrs.field(factory=platform.platform)
 
     @property
+    def stopped(self) -> bool:
+        """Whether something other than the loss of a target made it partial, such as Ctrl-C."""
+        return self.partial and not self.lost
+
+    @property
     def targets(self) -> tuple[str, ...]:
         """The names of the targets, in the order of the run."""
         names = [str(one["target"]) for one in self.subjects if "target" in one]

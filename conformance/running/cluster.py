@@ -285,9 +285,10 @@ class Cluster:
         return attrs.evolve(explained, notes=(*explained.notes, *self.notes))
 
     def _explained(self, report: Report) -> Report:
-        if report.partial:
+        if report.stopped:
             return report
-        failing = dict.fromkeys(result.target for result in report.failures())
+        # A target that was lost may have taken its machine with it.
+        failing = dict.fromkeys(one.target for one in report.failures() if one.target not in report.lost)
         questions = []
         for name in failing:
             part = attrs.evolve(

@@ -62,3 +62,24 @@ def test_a_declaration_is_found_beside_what_is_violated_upstream():
     assert found == {"IN-E1": False, "IN-G13": True}
     assert report.subjects[0]["passes_under"] == ("single_value=error",)
     assert "instance_norm, but for IN-G13, as upstream" in " ".join(str(report).split())
+
+
+def test_what_killed_the_process_is_left_out_of_a_declaration(tmp_path):
+    """
+    GN-G11 is lost: PyTorch ends the process where x is frozen and has its channels last.
+
+    The declaration that allows PyTorch's variance is found, with what it does not cover.
+    """
+    (tmp_path / "around.py").write_text(
+        "from torch.nn import functional\n\n\ndef group_norm(x, gamma, beta, *, eps, groups, channel_axis):\n"
+        "    y = functional.group_norm(x.movedim(channel_axis, 1), groups, gamma, beta, eps)\n"
+        "    return y.movedim(1, channel_axis)\n"
+    )
+    report = normspec.check(
+        f"{tmp_path / 'around.py'}:group_norm", dtypes=["float32"], profile="quick", only=["GN-F*", "GN-G11", "CM-T3"]
+    )
+    assert [one.requirement for one in report.results if one.verdict == "error"] == ["GN-G11"]
+    assert not any("CM-T3" in cause.explains for cause in report.causes)
+    assert report.subjects[0]["passes_under"] == ("variance_algorithm=one-pass",)
+    told = " ".join(str(report).split())
+    assert "group_norm, but for CM-T3, as upstream; GN-G11 could not be judged" in told
