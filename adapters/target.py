@@ -69,11 +69,6 @@ class Target:
         """The framework's traits on a device, measured now."""
         return measured(self.bridge, device)
 
-    @property
-    def calls(self) -> int:
-        """How often the target has been called. Always 0 here: only a target in a worker counts its calls."""
-        return 0
-
     @contextmanager
     def unreplaced(self) -> Iterator[None]:
         """Within this, a lost worker is not replaced, and the end raises TargetLost. A target here has no worker."""

@@ -170,7 +170,7 @@ class Host:
         limit = self.launch.limits.seconds
         left = limit - self._spent
         if left <= 0:
-            raise TargetLost(f"took longer than {seconds_in_words(limit)} and was stopped")
+            raise TargetLost(f"took longer than {seconds_in_words(limit)} and was stopped", called=False)
         worker = self._worker or self._new_worker()
         released, self._released = self._released, []
         self.requests += 1
@@ -261,14 +261,14 @@ class Host:
     def _new_worker(self) -> Worker:
         """Start a new worker after a loss. If that fails, raises TargetLost, now and on every later attempt."""
         if not self._replaces:
-            raise TargetLost("was lost again")
+            raise TargetLost("was lost again", called=False)
         if not self._gone:
             try:
                 self.opened()
             except NormspecError as error:
                 self._gone = f"could not be loaded again: {error}"
         if self._gone:
-            raise TargetLost(self._gone)
+            raise TargetLost(self._gone, called=False)
         assert self._worker is not None
         return self._worker
 

@@ -221,8 +221,9 @@ class RemoteRequest:
         try:
             return host.request({**self.request, **numbers}, names)
         except TargetLost as lost:
-            host.lost[self._fingerprint()] = lost.reason
-            host.losses[self.subject] += 1
+            if lost.called:  # else no worker was lost, and another check may still make this call
+                host.lost[self._fingerprint()] = lost.reason
+                host.losses[self.subject] += 1
             raise
 
     def _fingerprint(self) -> bytes:

@@ -89,10 +89,6 @@ class RemoteTarget(Target):
         except (TargetRaised, BadOutput, Unsupported, TargetLost):  # then the normative convention is assumed
             return ()
 
-    @property
-    def calls(self) -> int:
-        return self.host.requests
-
     @contextmanager
     def unreplaced(self) -> Iterator[None]:
         with self.host.unreplaced():

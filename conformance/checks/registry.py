@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from types import CodeType
 from typing import Literal
 
 import attrs
@@ -56,6 +58,9 @@ class Check:
 #: Every check by its requirement, in the order of registration.
 CHECKS: dict[str, Check] = {}
 
+#: For each of them the code of its body and the line that registers it: one function may make several bodies.
+_MADE_AT: dict[str, tuple[CodeType, int]] = {}
+
 
 def check(
     *requirements: str,
@@ -82,11 +87,14 @@ def check(
     """
 
     takes = _takes(frozenset(requirements), every, when)
+    line = sys._getframe(1).f_lineno
 
     def register(body: Body) -> Body:
+        # A file that is loaded twice, perhaps from another place, enters the same again.
+        made_at = body.__code__, line
         for requirement in requirements:
-            if requirement in CHECKS and CHECKS[requirement].body.__code__ != body.__code__:
-                raise ValueError(f"{requirement} has two checks")  # a file that is loaded twice enters the same again
+            if _MADE_AT.setdefault(requirement, made_at) != made_at:
+                raise ValueError(f"{requirement} has two checks")
             own = ("training",) if requirement.startswith("BN-") else BOTH
             made = Check(requirement, body, takes, raising, gradient=gradient, modes=modes or own, plain=plain, of=of)
             CHECKS[requirement] = made if dtypes is None else attrs.evolve(made, dtypes=dtypes)

@@ -63,6 +63,7 @@ class Candidate:
             flushes=target_subject.flushes,
             measured=target_subject.measured,
             forward_only=target_subject.forward_only,
+            mode=target_subject.mode,
             repeats=target_subject.repeats if self.varies else min(target_subject.repeats, _REPEATS),
             large_repeats=target_subject.large_repeats if self.varies else min(target_subject.large_repeats, _REPEATS),
         )

@@ -15,10 +15,11 @@ from ...adapters.target import Target
 from ...reference.formats import FORMATS
 from ...spec import requirement
 from ...spec.errata import errata
-from ...spec.errors import TargetLost
+from ...spec.errors import NormspecError, TargetLost
 from ..engine.asking import asking
 from ..engine.engine import Run
 from ..judging.defects import words
+from ..judging.subject import Subject
 from ..judging.truth import is_about_gradients
 from ..judging.verdicts import Result, Verdict
 from ..results.report import Report
@@ -63,6 +64,8 @@ def diagnosed(run: Run, report: Report) -> Report:
                         causes += found
                     except TargetLost as lost:
                         notes.append(_without_cause(binding, f"the target {lost.reason}"))
+                    except NormspecError as error:  # the user's own mistake
+                        notes.append(_without_cause(binding, str(error)))
                     except Exception as error:  # our own error: the violations stand without a cause
                         notes.append(_without_cause(binding, words(error)))
     causes = _merged(causes)
@@ -95,7 +98,7 @@ def _causes_of_binding(
             if (one.target, one.op, one.binding, one.dtype) == (target.name, binding.operator, binding.name, dtype)
             and one.verdict in (Verdict.PASS, Verdict.DEVIATES)
         )
-        search = Search(run.subject(target, binding, dtype), here, satisfied, known)
+        search = Search(_subject(run, target, binding, dtype, report), here, satisfied, known)
         conventions = ConventionSearch(search, frozenset(unexplained))
         # A mistake that is known from another dtype may be hidden here only by rounding.
         excused = conventions.found if known and search.found_again is None else ()
@@ -265,7 +268,7 @@ def _with_consequences(run: Run, report: Report) -> tuple[tuple[Result, ...], li
                         continue
                     try:
                         with asking(target, report):
-                            follows = _consequences(run, target, binding, dtype, violations, named)
+                            follows = _consequences(run, target, binding, dtype, violations, named, report)
                         found[place] = follows
                     except TargetLost:  # so each violation stands by itself
                         continue
@@ -281,12 +284,25 @@ def _with_consequences(run: Run, report: Report) -> tuple[tuple[Result, ...], li
 
 
 def _consequences(
-    run: Run, target: Target, binding: Binding, dtype: str, violations: Sequence[Result], named: frozenset[str]
+    run: Run,
+    target: Target,
+    binding: Binding,
+    dtype: str,
+    violations: Sequence[Result],
+    named: frozenset[str],
+    report: Report,
 ) -> Mapping[str, tuple[str, ...]]:
     wide = widest(target.dtypes)
-    of = None if not wide else run.subject(target, binding, wide)
+    of = None if not wide else _subject(run, target, binding, wide, report)
     known = {one.requirement: one.follows_from for one in violations if one.follows_from}
-    return Consequences(run.subject(target, binding, dtype), violations, named, of, known).found()
+    return Consequences(_subject(run, target, binding, dtype, report), violations, named, of, known).found()
+
+
+def _subject(run: Run, target: Target, binding: Binding, dtype: str, report: Report) -> Subject:
+    """The subject of a binding in a dtype, in the mode that the report judged it in."""
+    subject = run.subject(target, binding, dtype)
+    subject.mode = subject.mode or report.mode_of(target.name, binding.operator, binding.name, dtype)
+    return subject
 
 
 def _explained_by_faults(violations: Sequence[Result], causes: Sequence[Cause]) -> frozenset[str]:

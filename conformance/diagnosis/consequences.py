@@ -12,16 +12,15 @@ from ...adapters.dtypes import DTYPES
 from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
-from ..checks.catalogue import checks_of
 from ..checks.purity import different_values, with_last_value_changed
 from ..checks.registry import Check
 from ..engine.folding import priority
+from ..engine.modes import checks_on, quick_cases
 from ..engine.tally import Tally
 from ..judging.library import fitted
 from ..judging.subject import Subject
 from ..judging.truth import owner_of
 from ..judging.verdicts import Counterexample, Result
-from ..requests.profiles import profile_of
 from .following import is_derivative
 from .neutral import ASPECTS, Aspect, neutral
 from .question import Question
@@ -68,7 +67,7 @@ class Consequences:
     _by_id: dict[str, Result] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._checks = {check.requirement: check for check in checks_of(self.subject.operator)}
+        self._checks = {check.requirement: check for check in checks_on(self.subject)}
         self._by_id = {result.requirement: result for result in self.violations}
 
     def found(self) -> Mapping[str, tuple[str, ...]]:
@@ -211,9 +210,7 @@ class Consequences:
 
     def _other_descriptions(self) -> Sequence[Description]:
         cases = [
-            one
-            for one in profile_of("quick").cases(self.subject.operator, 0)
-            if not one.mixed and one.n and "CM-S1" not in one.requirements
+            one for one in quick_cases(self.subject) if not one.mixed and one.n and "CM-S1" not in one.requirements
         ]
         return cases[:: max(1, len(cases) // _OTHER_CASES)]
 
@@ -330,6 +327,7 @@ class Consequences:
         case, name = _case_of(self.subject, shown), shown.output
         of_outputs = name in case.record.outputs
         calls = self.subject.repeated_outputs if of_outputs else self.subject.repeated_gradients
+        self.subject.target.begin()
         try:
             (first,), _ = calls(case, 1), calls(different_values(case), 1)
             others = calls(case, _REPEATED_SLOW if self.subject.slow else self.subject.repetitions(case))
@@ -355,6 +353,7 @@ class Consequences:
             given = {one: value for one in moved if (value := fresh.inputs.get(one)) is not None and value.size}
             if len(given) < len(moved) or (name not in case.record.outputs and owner_of(name) not in fresh.inputs):
                 continue
+            self.subject.target.begin()
             with contextlib.suppress(*CALL_FAILED):
                 first = calls(fresh)[name]
                 later = calls(fresh.replace(**{one: with_last_value_changed(value) for one, value in given.items()}))
@@ -383,6 +382,7 @@ class Consequences:
         rows = case.layout.rows(case.x).copy()
         rows[np.ptp(rows.astype(np.float64), axis=1) == 0] = np.arange(rows.shape[1])
         varied = case.replace(x=case.layout.back(rows))
+        self.subject.target.begin()
         try:
             found = self.subject.outputs(varied) if name in case.record.outputs else self.subject.pull(varied)
         except CALL_FAILED:

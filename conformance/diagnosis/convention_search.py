@@ -17,13 +17,12 @@ from ...spec.conventions import CONVENTIONS
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..cases.description import Description
-from ..checks.catalogue import checks_of
 from ..checks.registry import Check
+from ..engine.modes import checks_on, quick_cases
 from ..engine.tally import Tally
 from ..judging.library import fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
-from ..requests.profiles import profile_of
 from .convention_words import remedy_of, sentence_of
 from .question import Question
 from .question_maker import is_about_derivatives
@@ -138,10 +137,10 @@ class ConventionSearch:
         derivatives are not compared: those of a wrong formula are wrong in other ways than its own.
         """
         subject = self._under(storage=value)
-        asked = [check for check in checks_of(subject.operator) if check.requirement in requirements]
+        asked = [check for check in checks_on(subject) if check.requirement in requirements]
         if beside is not None:
             asked = [check for check in asked if not is_about_derivatives(check)]
-        deck = profile_of("quick").cases(subject.operator, 0)
+        deck = quick_cases(subject)
         for description in deck[:_CASES_SLOW] if subject.slow else deck:
             fit = fitted(description, subject.binding)
             if fit is None:
@@ -185,7 +184,7 @@ def _stays(subject: Subject, result: Result) -> bool:
     description = result.violated_on
     assert description is not None
     case = subject.library.case(description)
-    checks = (one for one in checks_of(subject.operator) if one.requirement == result.requirement)
+    checks = (one for one in checks_on(subject) if one.requirement == result.requirement)
     return any(one.when(case) and _is_violated(subject, one, case, description) for one in checks)
 
 

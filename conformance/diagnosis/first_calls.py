@@ -20,11 +20,11 @@ from ..cases.description import Description
 from ..checks.derived import affine_names
 from ..checks.purity import other_settings, with_last_value_changed
 from ..checks.registry import Check
+from ..engine.modes import quick_cases
 from ..engine.tally import Tally, findings
 from ..judging.library import fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
-from ..requests.profiles import profile_of
 from .answers import CLEARLY_WRONG
 from .candidates import Candidate
 from .extremes import tamed
@@ -171,7 +171,7 @@ class FirstCalls:
 
     def _descriptions(self) -> Iterator[Description]:
         """Small cases with every parameter, for which the target takes new shapes."""
-        for one in profile_of("quick").cases(self.maker.operator, FRESH_SEED):
+        for one in quick_cases(self.maker.subject, FRESH_SEED):
             if one.only or one.mixed or one.large or one.n < 2:
                 continue
             fit = fitted(tamed(one), self.subject.binding)

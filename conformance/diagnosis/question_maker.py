@@ -15,14 +15,13 @@ from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
 from ..cases.sizes import extents, sized
-from ..checks.catalogue import checks_of
 from ..checks.purity import different_values
 from ..checks.registry import COSTLY, Check
 from ..engine.folding import priority
+from ..engine.modes import checks_on, quick_cases
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
-from ..requests.profiles import profile_of
 from .extremes import is_extreme, tamed
 from .question import Question, call_first
 
@@ -78,7 +77,7 @@ class QuestionMaker:
     @cached_property
     def checks(self) -> Mapping[str, Check]:
         """Every check of the operator by its requirement."""
-        return {check.requirement: check for check in checks_of(self.subject.operator)}
+        return {check.requirement: check for check in checks_on(self.subject)}
 
     @cached_property
     def preceded_by(self) -> Case | None:
@@ -105,6 +104,7 @@ class QuestionMaker:
         """The outputs of a case after each of two calls with other values."""
         assert self.preceding_case is not None
         for before in (self.preceding_case, different_values(self.preceding_case)):
+            self.subject.target.begin()
             call_first(self.subject, before)
             with contextlib.suppress(*CALL_FAILED):
                 yield b"".join(value.tobytes() for value in self.subject.outputs(case).values())
@@ -231,9 +231,7 @@ class QuestionMaker:
 
     def fresh_checks_of(self, requirement: str) -> Iterator[Question]:
         """The check of a requirement, on cases that were not chosen for it."""
-        made = (
-            self.question(one, self.checks[requirement]) for one in profile_of("quick").cases(self.operator, FRESH_SEED)
-        )
+        made = (self.question(one, self.checks[requirement]) for one in quick_cases(self.subject, FRESH_SEED))
         yield from islice((one for one in made if one is not None), _FRESH_CHECKS)
 
     def size_questions(self) -> Iterator[Question]:
@@ -253,7 +251,7 @@ class QuestionMaker:
     def cases_to_repeat(self) -> list[Case]:
         """Small cases for repeated calls, with every parameter."""
         cases = []
-        for description in profile_of("quick").cases(self.operator, FRESH_SEED):
+        for description in quick_cases(self.subject, FRESH_SEED):
             fit = None if description.only or description.mixed else fitted(description, self.subject.binding)
             case = None if fit is None else self.library.case(fit)
             if (
@@ -272,7 +270,7 @@ class QuestionMaker:
         return self.subject.operator
 
     def _deck(self, seed: int, *, mixed: bool = False) -> list[Description]:
-        return [one for one in profile_of("quick").cases(self.operator, seed) if one.mixed == mixed]
+        return [one for one in quick_cases(self.subject, seed) if one.mixed == mixed]
 
     def _plain_questions_on(self, descriptions: Iterable[Description]) -> Iterator[Question]:
         descriptions = tuple(dict.fromkeys(descriptions))

@@ -503,11 +503,16 @@ class Search:
             seed=0,
             forward_only=subject.forward_only,
             explain=False,
+            mode=subject.mode,
             requirements=frozenset(requirements),
             required=frozenset(requirements),
         )
         kind = (subject.operator, *self.library.kind)  # all candidates share what is known of the cases
-        return Run(plan, libraries={kind: self.library}).report([(subject.operator, subject.dtype)])
+        run = Run(plan, libraries={kind: self.library})
+        report = run.report([(subject.operator, subject.dtype)])
+        if run.interrupted:  # by Ctrl-C: half of a run shows nothing
+            raise KeyboardInterrupt
+        return report
 
     def _explain(self, matching: Sequence[Candidate]) -> Explanation:
         """

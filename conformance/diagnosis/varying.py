@@ -101,6 +101,7 @@ class VaryingTarget:
         return steady & (CLEARLY_WRONG * slack <= np.abs(first).max(initial=0.0))
 
     def _call(self, case: Case, *, gradients: bool) -> Mapping[str, np.ndarray] | None:
+        self.maker.subject.target.begin()
         try:
             return self.maker.subject.pull(case) if gradients else self.maker.subject.outputs(case)
         except CALL_FAILED:

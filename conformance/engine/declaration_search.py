@@ -38,6 +38,7 @@ from ..requests.plan import Plan
 from ..results.report import Report
 from .asking import asking
 from .engine import Run
+from .modes import cases_in
 from .tally import Tally
 
 #: How many candidates that survive the violated cases are judged in full. Each costs as much as the binding's share of
@@ -95,7 +96,7 @@ class _Trial(Run):
 
     def checks_on(self, subject: Subject) -> list[Check]:
         """The checks that run on a subject."""
-        found = self._checks(subject.operator, subject.format)
+        found = self._checks(subject.operator, subject.format, subject.mode)
         return found if subject.binding.seams is None else [at_the_seams(check) for check in found]
 
     def _run_case(self, subject: Subject, tallies: list[Tally], *arguments: Any, **options: Any) -> str | None:
@@ -126,7 +127,8 @@ def with_passing_declarations(run: Run, report: Report) -> Report:
                 if place in failing:
                     alone = replace(target, bindings=(binding,))
                     own = [one for one in failing[place] if one.upstream is None]
-                    search = _Search(run, alone, binding, own, until, _left_out(report, *place))
+                    modes = {dtype: report.mode_of(*place, dtype) for dtype in target.dtypes}
+                    search = _Search(run, alone, binding, own, until, _left_out(report, *place), modes)
                     with suppress(TargetLost), asking(target, report):
                         found[place] = search.found() if own else ()
     return attrs.evolve(
@@ -159,6 +161,8 @@ class _Search:
     until: float
     #: The requirements that no declaration is about, by dtype.
     left_out: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    #: The mode that the binding was judged in, by dtype.
+    modes: Mapping[str, str] = attrs.field(factory=dict)
     #: The cases of the violations, shared by all trials.
     _libraries: dict[Any, Library] = attrs.field(factory=dict)
     #: Whether a violation stays under a change of the conventions that its dtype is about.
@@ -255,7 +259,9 @@ class _Search:
 
     def _subject(self, change: Change, dtype: str) -> tuple[_Trial, Subject]:
         trial = self._trial(change, dtype)
-        return trial, trial.subject(self.target, self.binding, dtype)
+        subject = trial.subject(self.target, self.binding, dtype)
+        subject.mode = self.modes.get(dtype, subject.mode)
+        return trial, subject
 
     def _violated(self, change: Change, result: Result) -> bool:
         """Whether a violation stays on the case on which it was found."""
@@ -298,6 +304,8 @@ class _Search:
                 report = trial.report([(self.binding.operator, dtype)])
             except _Rejected:
                 return False
+            if trial.interrupted:  # by Ctrl-C: half of a run shows nothing
+                raise KeyboardInterrupt
             if report.partial or report.failures():
                 return False
             judged = {(r.dtype, r.requirement) for r in report.results if r.verdict in (Verdict.PASS, Verdict.DEVIATES)}
@@ -315,13 +323,15 @@ class _Search:
         if "storage" not in change:
             return False
         plan = self.run.plan
-        others = plan.profile.cases(self.binding.operator, plan.seed)[:_TRUNCATION_CASES]
+        of_operator = plan.profile.cases(self.binding.operator, plan.seed)
         for dtype in dict.fromkeys(result.dtype for result in violations if FORMATS[result.dtype].narrow):
             _, subject = self._subject({}, dtype)
+            others = cases_in(subject.mode, of_operator)[:_TRUNCATION_CASES]
             met = [result.violated_on for result in violations if result.dtype == dtype]
             inward = outward = 0
             for description in [*met, *(fit for one in others if (fit := fitted(one, self.binding)) is not None)]:
                 case = subject.library.fresh(description)
+                self.target.begin()
                 try:
                     got = subject.outputs(case)["y"].astype(np.float64)
                 except CALL_FAILED:

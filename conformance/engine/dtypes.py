@@ -13,6 +13,7 @@ from ..cases.description import Description
 from ..cases.few_shapes import in_few_shapes
 from ..judging.library import fitted
 from ..judging.subject import Subject
+from .modes import modes_to_try
 
 
 @attrs.frozen
@@ -57,12 +58,12 @@ class Probes:
     def _probed(self, target: Target, binding: Binding, dtype: str) -> Probe:
         """The outcome of the plainest call. It is made in inference if batch_norm declines it in training."""
         declined = Probe()
-        for training in (True, False) if binding.record.has_modes else (True,):
+        subject = self._subject(target, binding, dtype)
+        for training in modes_to_try(binding, subject.mode):
             plain = Description(
                 binding.operator, 4, (("normal", 0), ("normal", 1)), gamma="mixed", beta="mixed", recipe="leaf",
                 training=training,
             )  # fmt: skip
-            subject = self._subject(target, binding, dtype)
             fit = fitted((in_few_shapes(plain) or plain) if subject.slow else plain, binding)
             if fit is None:
                 continue

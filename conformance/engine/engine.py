@@ -47,6 +47,9 @@ from .upstream import seen_upstream
 #: where each costs a compilation.
 _EXTRA_CASES, _EXTRA_CASES_SLOW = 8, 1
 
+#: Checks that failed with the plain call. A few may fail for a reason of their own.
+_FAILED_CHECKS = 4
+
 #: How many cases are observed in one request. Their results stay in memory until they are judged.
 _CASES_IN_A_REQUEST = 16
 
@@ -204,11 +207,11 @@ class Run:
             flushes=platform.flushes,
             measured=platform.evidence(dtype),
             forward_only=self.plan.has_no_gradients(target.name),
-            mode=self.plan.mode_for(target.name),
+            mode=self.plan.mode_for(target.name) if binding.record.has_modes else "",
             store=self.plan.store,
         )
         slow = bool(self._pace_of(subject))
-        checked = self.plan.dtypes or target.dtypes
+        checked = [one for one in self.plan.dtypes or () if one in target.dtypes] or target.dtypes
         thoroughly = dtype == ("float32" if "float32" in checked else checked[0]) and binding in first_bindings(target)
         repeated = self.plan.profile.repeated
         return attrs.evolve(
@@ -329,7 +332,11 @@ class Run:
                 declined.update([reason] if reason else [])
             self._share = place / len(fitting)
             self._tell(subject)
-            if self._cannot_judge_anything(tallies) or all(tally.violation is not None for tally in tallies):
+            if all(tally.violation is not None for tally in tallies):
+                break
+            if failed := self._failed_plain_call(tallies):
+                for tally in tallies:
+                    tally.blocked_by = tally.blocked_by or failed
                 break
         else:
             self._try_extra_cases(subject, tallies, [*fitting, *whole], library)
@@ -405,11 +412,16 @@ class Run:
             self._lost[subject.target.name] = None
 
     @staticmethod
-    def _cannot_judge_anything(tallies: list[Tally]) -> bool:
-        """Whether the plain call fails and nothing can be judged, so that further cases would only repeat that."""
-        failed = any(t.violation is not None and t.check.requirement in ("CM-T1", "CM-T2") for t in tallies)
+    def _failed_plain_call(tallies: list[Tally]) -> str:
+        """
+        The requirement of plain calls that is violated, if nothing can be judged; empty otherwise.
+
+        Further cases would only repeat that.
+        """
+        failed = [t.check.requirement for t in tallies if t.violation is not None]
+        failed = [one for one in failed if one in ("CM-T1", "CM-T2")]
         judged = any(t.judged and t.violation is None for t in tallies if t.check.requirement[:4] != "CM-T")
-        return failed and not judged and sum(bool(t.error) for t in tallies) > 3
+        return failed[0] if failed and not judged and sum(bool(t.error) for t in tallies) >= _FAILED_CHECKS else ""
 
     def _tell(self, subject: Subject, doing: str = "") -> None:
         if self.listener is not None:
@@ -442,6 +454,8 @@ class Run:
                     finding, description = shown.finding, shown.description
                     if subject.target.name not in KNOWN:
                         upstream = seen_upstream(subject, tally.check, finding, library.case(description))
+                except NormspecError:  # the user's own mistake
+                    raise
                 except Exception as error:  # a defect of normspec: the violation is reported without shrinking
                     tally.note_defect(error)
         elif verdict is Verdict.DEVIATES:

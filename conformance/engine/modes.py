@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 import attrs
 
+from ...adapters.binding import Binding
 from ..cases.case import Case
 from ..cases.description import Description
+from ..checks.catalogue import checks_of
 from ..checks.registry import Check
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
+from ..requests.profiles import profile_of
 
 
 @attrs.frozen
@@ -45,6 +48,17 @@ def mode_of(subject: Subject, asked: str, descriptions: Sequence[Description], l
     return Mode("inference", f"it declines every training call ({reason})") if reason and taken else Mode()
 
 
+def modes_to_try(binding: Binding, mode: str) -> tuple[bool, ...]:
+    """
+    Whether the plainest call is in training, mode by mode until the target takes one.
+
+    ``mode``: the only one that is judged; empty for both.
+    """
+    if not binding.record.has_modes:
+        return (True,)
+    return (mode == "training",) if mode else (True, False)
+
+
 def cases_in(mode: str, descriptions: Sequence[Description]) -> list[Description]:
     """
     The cases of a mode.
@@ -65,6 +79,16 @@ def checks_in(mode: str, checks: Sequence[Check]) -> list[Check]:
         return list(checks)
     asked = [check for check in checks if mode in check.modes]
     return asked if mode == "training" else [_in_inference(check) for check in asked]
+
+
+def checks_on(subject: Subject) -> list[Check]:
+    """The checks of the subject's operator, in the mode that it is judged in."""
+    return checks_in(subject.mode, checks_of(subject.operator))
+
+
+def quick_cases(subject: Subject, seed: int = 0) -> list[Description]:
+    """The cases of `quick` for the subject's operator, in the mode that it is judged in."""
+    return cases_in(subject.mode, profile_of("quick").cases(subject.operator, seed))
 
 
 def _in_inference(check: Check) -> Check:

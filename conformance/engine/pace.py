@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 from ...adapters.frameworks import KNOWN
-from ...spec.errors import CALL_FAILED
+from ...spec.errors import CALL_FAILED, Unsupported
 from ..cases.description import Description
 from ..judging.library import fitted
 from ..judging.subject import Subject
+from .modes import modes_to_try
 
 #: A function is slow if a call takes this many seconds or more: a hundred times a plain NumPy or PyTorch function.
 SLOW = 0.02
@@ -29,15 +31,22 @@ def pace(subject: Subject, asked: bool | None) -> str:
         return "a call of a new shape is compiled or dispatched step by step there"
     if subject.target.name in KNOWN:
         return ""
-    seconds = _quickest(subject)
-    return f"a call takes {1000 * seconds:.0f} ms" if seconds >= SLOW else ""
+    for training in modes_to_try(subject.binding, subject.mode):
+        with contextlib.suppress(Unsupported):  # it declines this mode
+            seconds = _quickest(subject, training=training)
+            return f"a call takes {1000 * seconds:.0f} ms" if seconds >= SLOW else ""
+    return ""
 
 
-def _quickest(subject: Subject) -> float:
-    """Seconds of the quickest of some plain calls of new shapes; 0 if a call fails, or one was quick."""
+def _quickest(subject: Subject, *, training: bool) -> float:
+    """
+    Seconds of the quickest of some plain calls of new shapes; 0 if a call fails, or one was quick.
+
+    Raises Unsupported if the target declines such a call.
+    """
     taken = []
     for n in range(4, 4 + CALLS):
-        plain = Description(subject.operator, n, (("normal", 0), ("normal", 1)), recipe="leaf")
+        plain = Description(subject.operator, n, (("normal", 0), ("normal", 1)), recipe="leaf", training=training)
         fit = fitted(plain, subject.binding)
         if fit is None:
             return 0.0
@@ -46,6 +55,8 @@ def _quickest(subject: Subject) -> float:
         started = time.perf_counter()
         try:
             subject.outputs(case)
+        except Unsupported:
+            raise
         except CALL_FAILED:
             return 0.0
         taken.append(time.perf_counter() - started)

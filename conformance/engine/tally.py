@@ -73,12 +73,12 @@ class Tally:
 
     def run(self, subject: Subject, case: Case, description: Description) -> None:
         """Run the check on one case and add up its findings."""
-        before = subject.target.calls
+        before = subject.calls
         self.tried.add(description)
         try:
             self._add_up(subject, case, description)
         finally:
-            self.cases_with_calls += subject.target.calls > before
+            self.cases_with_calls += subject.calls > before
 
     def note_declined(self, description: Description, reason: str, *, own: bool = False) -> None:
         """

@@ -60,6 +60,11 @@ class Outcome:
     versions: Mapping[str, str] = attrs.field(factory=versions_here)
     platform: str = attrs.field(factory=platform.platform)
 
+    def mode_of(self, target: str, op: str, binding: str, dtype: str) -> str:
+        """The only mode that a binding was judged in; empty for both modes and for operators without modes."""
+        place = target, op, binding, dtype
+        return next((one.mode for one in self.taken if (one.target, one.op, one.binding, one.dtype) == place), "")
+
     @property
     def stopped(self) -> bool:
         """Whether something other than the loss of a target made it partial, such as Ctrl-C."""

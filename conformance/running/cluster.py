@@ -107,7 +107,7 @@ class Cluster:
 
     def _assemble(self) -> None:
         """Open the targets on all workers. Raises NoCluster if no worker has a target."""
-        threads = self._pool.threads()
+        threads = self._pool.threads() or {}
         if not threads:
             raise NoCluster(f"the cluster at {self._address} has no workers: start some")
         members = self._fit(threads)
@@ -125,7 +125,10 @@ class Cluster:
             self._pool.members = {one.address: one for one in members if one.targets}
             first = next(one for one, described in found.items() if described is chosen)
             (answer,) = self._pool.all_answer([(first, Question(name, question_of("measure")))])
-            self._paces.update(pickle.loads(answer) if isinstance(answer, bytes) else {})
+            measured = pickle.loads(answer) if isinstance(answer, bytes) else {}
+            if isinstance(measured, NormspecError):  # the user's own mistake, such as a NAME_accepts that returns False
+                raise measured
+            self._paces.update(measured)
         self.notes += lacking.values()
 
     def _fit(self, threads: Mapping[str, int]) -> list[ClusterWorker]:
@@ -200,6 +203,7 @@ class Cluster:
 
     def _joined(self, addresses: Sequence[str]) -> None:
         """Start to open the targets on new workers, which then join."""
+        self._known.intersection_update(addresses)  # a worker that comes back is new
         new = [address for address in addresses if address not in self._known]
         if new:
             self._known.update(new)
@@ -214,7 +218,7 @@ class Cluster:
                 self.notes.append(f"workers that came later judge nothing: {one_line(error)}")
 
     def _take_in_all(self, addresses: Sequence[str]) -> None:
-        threads = self._pool.threads()
+        threads = self._pool.threads() or {}
         self._known.difference_update(set(addresses) - threads.keys())  # asked again when the workers are next listed
         members, lacking = self._fit({one: threads[one] for one in addresses if one in threads}), dict[str, str]()
         for name in self._names:

@@ -139,15 +139,15 @@ class Processes:
             while (unit := self._left.take()) is not None:
                 try:
                     report = other.ask(question_to_judge(unit, paces))
-                    self._done.put((unit, report))
-                    if listener is not None:
-                        listener(unit, whole(unit, report))
                 except (ProcessEnded, NormspecError):  # the first process judges the unit and meets the same error
                     self._done.put(_ReturnedUnit(unit))
                     return
                 except Exception as error:
                     self._done.put(_ReturnedUnit(unit, trace(error)))
                     return
+                self._done.put((unit, report))
+                if listener is not None:
+                    listener(unit, whole(unit, report))
         except BaseException as error:
             self._done.put(_Broken(error))
         finally:

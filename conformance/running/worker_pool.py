@@ -17,6 +17,9 @@ from . import machine
 #: Seconds between two requests to the scheduler for the list of workers.
 LOOK = 1.0
 
+#: Seconds between two looks at futures, which cost nothing.
+_POLL = 0.05
+
 #: Seconds for which a question waits if no worker can answer it. A nanny restarts a lost worker in a few seconds, and
 #: the worker then imports normspec and the framework.
 PATIENCE = 60.0
@@ -93,13 +96,18 @@ class WorkerPool:
     _suspects: deque[Question] = attrs.field(factory=deque)
     _waiting: deque[Question] = attrs.field(factory=deque)
     _starved: Counter[str] = attrs.field(factory=Counter)
+    #: When the scheduler answered last.
+    _heard: float = attrs.field(factory=time.monotonic)
 
-    def threads(self) -> dict[str, int]:
-        """Number of threads of each present worker, by address; empty if the scheduler does not answer."""
+    def threads(self) -> dict[str, int] | None:
+        """Number of threads of each present worker, by address; None if that is unknown, empty if all are lost."""
         try:
-            return dict(self.client.nthreads())
-        except Exception:  # the scheduler is gone, which shows in many ways
-            return {}
+            found = dict(self.client.nthreads())
+        except Exception:  # the scheduler is busy or gone, which shows in many ways
+            connected = self.client.status == "running" and time.monotonic() - self._heard < PATIENCE
+            return None if connected else {}
+        self._heard = time.monotonic()
+        return found
 
     # -- one question each -------------------------------------------------------------------------------------
 
@@ -107,12 +115,15 @@ class WorkerPool:
         """The answers, where each worker has its own question."""
         futures = [self._submit(member, question) for member, question in questions]
         found: dict[str, bytes | Lost] = {}
+        there, looked = self.threads(), time.monotonic()
         while len(found) < len(futures):
-            there = self.threads()
+            if time.monotonic() - looked >= LOOK:
+                there, looked = self.threads(), time.monotonic()
             for future, (member, _) in zip(futures, questions, strict=True):
-                if future.key not in found and (future.done() or member.address not in there):
+                gone = there is not None and member.address not in there
+                if future.key not in found and (future.done() or gone):
                     found[future.key] = self._answer(future)
-            time.sleep(0.05)
+            time.sleep(_POLL)
         return [found[future.key] for future in futures]
 
     def _submit(self, member: ClusterWorker, question: Question) -> Future:
@@ -159,8 +170,9 @@ class WorkerPool:
             if time.monotonic() - looked >= LOOK:
                 looked = time.monotonic()
                 there = self.threads()
-                yield from self._gone([one for one in list(self.members.values()) if one.address not in there])
-                self.joined(list(there))
+                if there is not None:
+                    yield from self._gone([one for one in list(self.members.values()) if one.address not in there])
+                    self.joined(list(there))
                 yield from self._starving()
 
     def _hand_out(self, left: Iterator[Question]) -> None:
@@ -272,7 +284,7 @@ class WorkerPool:
         futures = [member.pending[key] for key, (_, member) in self._pending.items()]
         until = time.monotonic() + seconds
         while any(not future.done() for future in futures) and time.monotonic() < until:
-            time.sleep(0.05)
+            time.sleep(_POLL)
         for future in futures:
             question, member = self._pending.pop(future.key)
             del member.pending[future.key]
@@ -283,7 +295,7 @@ class WorkerPool:
     def tell(self, what: Any) -> None:
         """Call a function of machine.py with the key of the request on every worker."""
         try:
-            there = self.threads()
+            there = self.threads() or {}
             workers = [address for address in list(self.members) if address in there]
             if workers:
                 self.client.run(what, self.key, workers=workers, on_error="ignore")

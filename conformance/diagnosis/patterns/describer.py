@@ -17,8 +17,8 @@ from ...cases.case import Case
 from ...cases.description import Description
 from ...cases.generate import generate
 from ...engine.folding import priority
+from ...engine.modes import cases_in, quick_cases
 from ...judging.verdicts import Result
-from ...requests.profiles import profile_of
 from ..extremes import tamed
 from ..question_maker import FRESH_SEED
 from ..search import Search
@@ -268,12 +268,13 @@ class Describer:
 
     def _fresh(self, *, every: bool = False) -> list[Case]:
         """Generated cases, and others of another seed's deck: some, or every one."""
-        free = [one for one in generate(self.operator, FRESH_SEED, _FRESH_CASES) if _ordinary(one)]
+        generated = cases_in(self.observer.subject.mode, generate(self.operator, FRESH_SEED, _FRESH_CASES))
+        free = [one for one in generated if _ordinary(one)]
         return self._cases(tamed(one) for one in (*free, *self._of_deck(FRESH_SEED, None if every else _FRESH_CASES)))
 
     def _of_deck(self, seed: int, number: int | None) -> list[Description]:
         """About this number of the deck's ordinary cases, evenly spread; for None all, and those of one purpose too."""
-        deck = [one for one in profile_of("quick").cases(self.operator, seed) if _ordinary(one)]
+        deck = [one for one in quick_cases(self.observer.subject, seed) if _ordinary(one)]
         if number is None:
             return deck
         plain = [one for one in deck if not one.only]

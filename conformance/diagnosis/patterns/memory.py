@@ -63,6 +63,7 @@ def is_right(observer: Observer, case: Case, name: str, got: Array) -> bool:
 
 
 def _calls(observer: Observer, case: Case, *, gradients: bool) -> dict[str, Array] | None:
+    observer.subject.target.begin()
     try:
         return observer.subject.pull(case) if gradients else observer.subject.outputs(case)
     except CALL_FAILED:

@@ -65,6 +65,7 @@ def _effect_of(observer: Observer, case: Case, name: str, poison: float) -> str:
     value.reshape(-1)[value.size // 2] = poison
     if name == "logits" and poison == -np.inf:
         return ""  # a branch of weight 0: y is finite
+    observer.subject.target.begin()
     try:
         y = observer.subject.outputs(case.replace(**{name: value}))["y"]
         clean = observer.subject.outputs(case)["y"]
@@ -108,6 +109,7 @@ def misread_layouts(observer: Observer, cases: Sequence[Case]) -> str:
 
 def _wrong(observer: Observer, case: Case, name: str, layout: str) -> Iterator[str]:
     subject = observer.subject
+    subject.target.begin()
     try:
         if name == "g":
             if subject.forward_only:

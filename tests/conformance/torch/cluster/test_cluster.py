@@ -44,7 +44,7 @@ def residual(x, branch, *, shortcut=None, activation=None):
 def cluster() -> Iterator[LocalCluster]:
     """Two workers of one thread each, in their own processes, which are restarted when they die."""
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, worker_dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", worker_dashboard_address=None
     ) as found:
         yield found
 

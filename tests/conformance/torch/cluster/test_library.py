@@ -28,7 +28,7 @@ _PARTS = 8
 def cluster() -> Iterator[str]:
     """The address of two workers in their own processes."""
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, worker_dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", worker_dashboard_address=None
     ) as found:
         yield found.scheduler_address
 
