@@ -90,7 +90,7 @@ def _mixing(random: Stream, n: int) -> np.ndarray:
     """A permutation of n places that maps neither half to itself: a decision made by halves has to show."""
     order = random.permutation(n)
     kept = any(set(order[:half]) == set(range(half)) for half in (n // 2, (n + 1) // 2))
-    return np.roll(order, n // 2) if kept else order
+    return order[::-1] if kept else order
 
 
 def _permuted(subject: Subject, case: Case, moved: Case, permute, note: str) -> Iterator[Finding]:

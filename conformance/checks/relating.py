@@ -43,9 +43,9 @@ class Relation:
 
     def judged(self, subject: Subject, case: Case) -> Iterator[Finding]:
         """
-        One finding for each claim.
+        Yield a finding for each claim; none if the relation does not apply to the case.
 
-        None if the relation does not apply to the case; one that judges nothing if the precondition is violated.
+        If the precondition is violated, yield one finding that judges nothing.
         """
         with contextlib.suppress(
             TargetRaised, BadOutput, Unsupported

@@ -197,7 +197,7 @@ class Consequences:
         fit = fitted(description, self.subject.binding)
         if fit is None or tally.violation is not None:
             return False
-        case = self.subject.library.fresh(fit)
+        case = self.subject.new_library().fresh(fit)
         if not tally.check.when(case):
             return False
         made = neutral(case, aspects, in_y=in_y)
@@ -366,7 +366,7 @@ class Consequences:
         for description in self._other_descriptions():
             fit = fitted(description, self.subject.binding)
             if fit is not None:
-                yield self.subject.library.fresh(fit)
+                yield self.subject.new_library().fresh(fit)
 
     def _last_other_call(self, shown: Counterexample, case: Case) -> list[Case]:
         """The last call before the violation that had other arguments, as a case; an empty list if there is none."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import attrs
 
@@ -20,7 +21,7 @@ from ..cases.description import Description
 from ..checks.registry import Check
 from ..engine.modes import checks_on, quick_cases
 from ..engine.tally import Tally
-from ..judging.library import fitted
+from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
 from .convention_words import remedy_of, sentence_of
@@ -87,6 +88,12 @@ class ConventionSearch:
     search: Search
     #: Requirements that a wider dtype violates for no known reason: what is wrong there is not made by 16 bits.
     unexplained: Container[str] = ()
+    #: The cases by the kind of their library: classes of storage have the same ones.
+    _libraries: dict[tuple[Any, ...], Library] = attrs.field(init=False)
+
+    @_libraries.default
+    def _libraries_of_search(self) -> dict[tuple[Any, ...], Library]:
+        return {self.search.library.kind: self.search.library}
 
     @cached_property
     def found(self) -> tuple[Excuse, ...]:
@@ -127,7 +134,7 @@ class ConventionSearch:
     def _staying(self, violations: Sequence[Result], value: str, known: Sequence[Result] = ()) -> list[Result]:
         """The violations that stay under a class of storage, those included that are known to."""
         subject = self._under(storage=value)
-        return [one for one in violations if one in known or _stays(subject, one)]
+        return [one for one in violations if one in known or self._stays(subject, one)]
 
     def _holds(self, requirements: Sequence[str], value: str, beside: Explanation | None) -> bool:
         """
@@ -140,12 +147,12 @@ class ConventionSearch:
         asked = [check for check in checks_on(subject) if check.requirement in requirements]
         if beside is not None:
             asked = [check for check in asked if not is_about_derivatives(check)]
-        deck = quick_cases(subject)
+        deck, library = quick_cases(subject), self._library(subject)
         for description in deck[:_CASES_SLOW] if subject.slow else deck:
             fit = fitted(description, subject.binding)
             if fit is None:
                 continue
-            case = subject.library.case(fit)
+            case = library.case(fit)
             for check in asked:
                 if check.when(case) and _is_violated(subject, check, case, fit):
                     question = Question(case, fit, check)
@@ -169,7 +176,7 @@ class ConventionSearch:
         if not left or self.search.subject.conventions["mixed_dtypes"] == "promoted":
             return
         subject = self._under(storage=storage.value, mixed_dtypes="promoted")
-        gone = tuple(one.requirement for one in left if not _stays(subject, one))
+        gone = tuple(one.requirement for one in left if not self._stays(subject, one))
         if _DTYPES.intersection(gone):
             yield Excuse(subject.dtype, "mixed_dtypes", "promoted", gone)
 
@@ -178,14 +185,18 @@ class ConventionSearch:
         subject = self.search.subject
         return attrs.evolve(subject, conventions={**subject.conventions, **conventions}, arithmetics={})
 
+    def _stays(self, subject: Subject, result: Result) -> bool:
+        """Whether a violation stays on the case that showed it."""
+        description = result.violated_on
+        assert description is not None
+        case = self._library(subject).case(description)
+        checks = (one for one in checks_on(subject) if one.requirement == result.requirement)
+        return any(one.when(case) and _is_violated(subject, one, case, description) for one in checks)
 
-def _stays(subject: Subject, result: Result) -> bool:
-    """Whether a violation stays on the case that showed it."""
-    description = result.violated_on
-    assert description is not None
-    case = subject.library.case(description)
-    checks = (one for one in checks_on(subject) if one.requirement == result.requirement)
-    return any(one.when(case) and _is_violated(subject, one, case, description) for one in checks)
+    def _library(self, subject: Subject) -> Library:
+        """The library of the cases that a subject takes."""
+        made = subject.new_library()
+        return self._libraries.setdefault(made.kind, made)
 
 
 def _is_violated(subject: Subject, check: Check, case: Case, description: Description) -> bool:

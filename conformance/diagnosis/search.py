@@ -75,7 +75,7 @@ class Search:
     _violated_checks: dict[str, Question] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.library = self.subject.library
+        self.library = self.subject.new_library()
         self._maker = QuestionMaker(self.subject, self.library, self.violations)
         self._violated_checks = self._maker.violated_checks_to_ask()
 

@@ -62,7 +62,8 @@ _TRUNCATION_CASES = 40
 #: Number of violations of each dtype that are tried to see whether a change affects any.
 _SMALLEST_CASES = 4
 
-#: The conventions that are tried, the plainest first. The normative value of `affine` excuses all that another does.
+#: The conventions that are tried, the plainest first. `affine` is missing: its normative value
+#: has the widest envelope, so no other value excuses more.
 _TRIED = (
     "variance_algorithm", "running_variance", "momentum", "single_value", "gain", "eps_dtype", "float64",
     "mixed_dtypes", "cast", "storage", "subnormals",
@@ -165,7 +166,7 @@ class _Search:
     modes: Mapping[str, str] = attrs.field(factory=dict)
     #: The cases of the violations, shared by all trials.
     _libraries: dict[Any, Library] = attrs.field(factory=dict)
-    #: Whether a violation stays under a change of the conventions that its dtype is about.
+    #: Whether a violation stays, by requirement, dtype and the part of a change that matters in that dtype.
     _stays: dict[tuple[str, str, frozenset[tuple[str, str]]], bool] = attrs.field(factory=dict)
 
     def found(self) -> tuple[str, ...]:
@@ -274,7 +275,10 @@ class _Search:
         if not change:
             return True
         trial, subject = self._subject(change, result.dtype)
-        description, library = result.violated_on, self._libraries.setdefault(subject.library.kind, subject.library)
+        description, library = (
+            result.violated_on,
+            self._libraries.setdefault(subject.new_library().kind, subject.new_library()),
+        )
         for check in trial.checks_on(subject):
             if check.requirement == result.requirement:
                 case = library.case(description)
@@ -330,7 +334,7 @@ class _Search:
             met = [result.violated_on for result in violations if result.dtype == dtype]
             inward = outward = 0
             for description in [*met, *(fit for one in others if (fit := fitted(one, self.binding)) is not None)]:
-                case = subject.library.fresh(description)
+                case = subject.new_library().fresh(description)
                 self.target.begin()
                 try:
                     got = subject.outputs(case)["y"].astype(np.float64)

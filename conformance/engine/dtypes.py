@@ -69,7 +69,7 @@ class Probes:
                 continue
             target.begin()
             try:
-                _ = subject.observe(subject.library.case(fit)).outputs
+                _ = subject.observe(subject.new_library().case(fit)).outputs
             except TargetRaised as raised:
                 return Probe(f"the plainest call raises {raised}")
             except TargetLost as lost:

@@ -183,7 +183,8 @@ class Run:
         if not self._checks(subject.operator, subject.format):  # no check that is asked for applies to this dtype
             return
         probe = self._probes.usable(target, binding, dtype)
-        library = libraries.setdefault((subject.operator, *subject.library.kind), subject.library)
+        made = subject.new_library()
+        library = libraries.setdefault((subject.operator, *made.kind), made)
         if not probe.works:
             self._results += self._unusable(subject, probe)
             return
@@ -255,7 +256,7 @@ class Run:
         tallies = [
             Tally(check, self.plan.level(check.requirement), error=error, unsupported=unsupported) for check in checks
         ]
-        return [self._result(subject, tally, [], subject.library) for tally in tallies]
+        return [self._result(subject, tally, [], subject.new_library()) for tally in tallies]
 
     def _run_subject(
         self,

@@ -50,7 +50,7 @@ def _quickest(subject: Subject, *, training: bool) -> float:
         fit = fitted(plain, subject.binding)
         if fit is None:
             return 0.0
-        case = subject.library.case(fit)
+        case = subject.new_library().case(fit)
         subject.target.begin()
         started = time.perf_counter()
         try:

@@ -17,8 +17,8 @@ from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from .tally import Tally, findings
 
-#: Total number of elements that the reduction of one violation may try. Thus a fault that needs large sizes is reported
-#: within seconds, reduced as far as possible in that time.
+#: Elements that the reduction of one violation may try in all: seconds of work, so that a fault of large sizes is
+#: reported soon.
 REDUCTION = 2_000_000
 
 #: Cases tried for one violation, and for all violations of a target in a dtype. Thus a function that fails everything

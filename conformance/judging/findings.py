@@ -46,7 +46,7 @@ class Finding:
     #: The exact value there, where ``expected`` was computed from results of the target's other calls.
     exact: float | None = None
     note: str = ""
-    #: The declared conventions that it needs to pass; empty if it passes under the normative ones.
+    #: The declared conventions that the output depends on, if it passes only under them; empty if it passes anyway.
     deviates: tuple[str, ...] = ()
     #: How it fails (adapters/known.py, FAILURES), if the numbers do not show it.
     failure: str = ""

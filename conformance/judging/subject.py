@@ -179,9 +179,8 @@ class Subject:
     def narrow(self) -> bool:
         return FORMATS[self.format].narrow
 
-    @property
-    def library(self) -> Library:
-        """A new library of cases that this subject can take."""
+    def new_library(self) -> Library:
+        """A new, empty library of cases that this subject can take."""
         promoted = self.conventions.get("mixed_dtypes") == "promoted"
         return Library(self.format, one_plus=self._translation.gain, promoted=promoted)
 
@@ -349,6 +348,7 @@ class Subject:
         """Forget all results: the next check calls the target again."""
         self._observed.clear()
         self.repeated.clear()
+        self.recorded.clear()
 
     def repeats_itself(self, case: Case, name: str, value: np.ndarray, times: int) -> bool:
         """Whether ``times`` more calls of a case give this output or gradient with the same bits."""
@@ -521,7 +521,8 @@ class Subject:
         """
         The finding of ``measure`` under the declared conventions.
 
-        If it passes, but would fail under the normative conventions, it names the conventions that it needs.
+        If it passes, but would fail under the normative ones, it names the declared conventions that the output
+        depends on.
         """
         result: Comparison = measure(False)
         violated = result.judged > 0 and result.ratio > 1

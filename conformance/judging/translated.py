@@ -19,8 +19,8 @@ from ...spec.errors import BadOutput, Unsupported
 #: Name of the gain among the inputs. Tangents and cotangents are differences, so the 1 does not change them.
 _GAIN = "gamma"
 
-#: Relative distance of a float64 number from the float32 number that it stands for. It is half of half a unit roundoff:
-#: rounding to nearest leads back to the float32 number anywhere between two powers of two, but truncation does not.
+#: Relative distance of a float64 number from the float32 number that it stands for: a quarter of float32's unit
+#: roundoff. Rounding to nearest gives the float32 number back, even just below a power of two; truncation does not.
 _OFF = 2.0**-26
 
 Arrays = Mapping[str, "np.ndarray | None"]

@@ -129,7 +129,7 @@ class _ReplayRun(Run):
         if not probe.works:
             tally.error, tally.unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
             self._note_loss(subject, lost=probe.lost)
-            return self._result(subject, tally, None, subject.library)
+            return self._result(subject, tally, None, subject.new_library())
         for case in cases:
             fit, why_not = _fitted(case, subject)
             assert case.description is not None
@@ -142,7 +142,7 @@ class _ReplayRun(Run):
             self._note_loss(subject, lost=tally.lost)
             if tally.violation is not None:
                 break
-        result = self._result(subject, tally, None, subject.library)
+        result = self._result(subject, tally, None, subject.new_library())
         if result.verdict is Verdict.NOT_EXERCISED:
             return attrs.evolve(result, reason="nothing about this requirement can be judged on that case")
         return result
@@ -157,7 +157,7 @@ def _bindings(target: Target, failed: FailedCase) -> list[int]:
 
 def _fitted(case: Case, subject: Subject) -> tuple[Case | None, str]:
     """The case in the subject's dtypes; or None with a reason, if its numbers are not exact there."""
-    library = subject.library
+    library = subject.new_library()
     handed = np.dtype(case.x.dtype)
     wanted = library.format.dtype
     if handed == wanted:

@@ -22,7 +22,7 @@ from ..results.report import Report
 from .executor import Judged, UnitListener, whole
 from .machine import forget, state
 from .message import Message, question_of, question_to_judge
-from .target_description import TargetDescription, alike, most
+from .target_description import TargetDescription, commonest, difference
 from .unit import Unit, units
 from .worker_pool import ClusterWorker, Lost, Question, WorkerPool
 
@@ -120,7 +120,7 @@ class Cluster:
                 raise NoCluster(
                     f"no worker of {self._address} can judge {name}: {'; '.join(why[:_NAMED]) or 'all were lost'}{more}"
                 )
-            chosen = self._described[name] = most(list(found.values()))
+            chosen = self._described[name] = commonest(list(found.values()))
             self._take_in(name, found)
             self._pool.members = {one.address: one for one in members if one.targets}
             first = next(one for one, described in found.items() if described is chosen)
@@ -192,7 +192,7 @@ class Cluster:
     def _take_in(self, name: str, found: Mapping[ClusterWorker, TargetDescription]) -> None:
         """Add a target to the workers whose description agrees with the chosen one; the others are noted."""
         for member, described in found.items():
-            differs = alike(described, self._described[name])
+            differs = difference(described, self._described[name])
             if differs:
                 self.notes.append(f"worker {member} does not judge {name}: it {differs}")
             else:

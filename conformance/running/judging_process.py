@@ -100,7 +100,7 @@ class JudgingProcess:
             return f"it was ended by signal {-status}"
 
     def interrupt(self) -> None:
-        """Make it answer at once with a partial report, and end."""
+        """Make a busy process answer at once with a partial report; an idle one ends."""
         self._process.terminate()
 
     def close(self) -> None:

@@ -62,7 +62,7 @@ def _error(unit: Unit, target: str, binding: str, name: str, level: str, device:
     )
 
 
-def alike(one: TargetDescription, other: TargetDescription) -> str:
+def difference(one: TargetDescription, other: TargetDescription) -> str:
     """Why the targets of two machines differ; empty if they are the same."""
     if (one.framework, one.version) != (other.framework, other.version):
         return f"has {one.framework} {one.version}, and others have {other.version}"
@@ -71,6 +71,6 @@ def alike(one: TargetDescription, other: TargetDescription) -> str:
     )
 
 
-def most(found: Sequence[TargetDescription]) -> TargetDescription:
+def commonest(found: Sequence[TargetDescription]) -> TargetDescription:
     """The most common description; the first if several are equally common."""
-    return max(found, key=lambda one: sum(not alike(one, other) for other in found))
+    return max(found, key=lambda one: sum(not difference(one, other) for other in found))

@@ -244,7 +244,7 @@ def test_a_sound_batch_norm_misreads_no_special_value() -> None:
         build(Description("batch_norm", n, TWO, gamma="mixed", beta="mixed", training=training), "float32")
         for n, training in ((4, True), (5, True), (6, False))
     ]
-    assert misread_special_values(Observer(subject, subject.library), cases) == ""
+    assert misread_special_values(Observer(subject, subject.new_library()), cases) == ""
 
 
 def test_numbers_of_ordinary_size_are_readable() -> None:

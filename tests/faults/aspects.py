@@ -52,7 +52,7 @@ def verdicts(
     target = implementation_target(specimen.name, operator, specimen.build(), conventions)
     (binding,) = target.bindings
     subject = Subject(target, binding, dtype, conventions={**NORMATIVE, **conventions})
-    kind = subject.library
+    kind = subject.new_library()
     library = _library(kind.dtype, kind.one_plus, kind.promoted)
     tallies = [Tally(check) for check in (_checks(operator) if checks is None else checks)]
     with np.errstate(all="ignore"):

@@ -75,13 +75,13 @@ def recorded(operator: str, dtype: str) -> dict[str, Counts]:
     profile = profile_of("quick")
     run = Run(Plan((target,), (dtype,), "cpu", {}, profile, 0, explain=False, slow=False))
     subject = run.subject(target, binding, dtype)
-    found: dict[str, Counts] = defaultdict(Counts)
+    library, found = subject.new_library(), defaultdict[str, Counts](Counts)
     with np.errstate(all="ignore"):
         for description in profile.cases(operator, 0):
             fit = fitted(description, binding)
             if fit is None:
                 continue
-            case = subject.library.case(fit)
+            case = library.case(fit)
             for check in checks_of(operator):
                 if dtype in check.dtypes and check.when(case):
                     counts = found[check.requirement]
