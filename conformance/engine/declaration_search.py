@@ -275,10 +275,8 @@ class _Search:
         if not change:
             return True
         trial, subject = self._subject(change, result.dtype)
-        description, library = (
-            result.violated_on,
-            self._libraries.setdefault(subject.new_library().kind, subject.new_library()),
-        )
+        made = subject.new_library()
+        description, library = result.violated_on, self._libraries.setdefault(made.kind, made)
         for check in trial.checks_on(subject):
             if check.requirement == result.requirement:
                 case = library.case(description)
