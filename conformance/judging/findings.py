@@ -148,6 +148,7 @@ def ratios(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarra
     with np.errstate(all="ignore"):
         error = np.abs((value - exact.hi) - exact.lo)
         ratio = np.where(error == 0, 0.0, error / envelope)
+        # Near enough to the largest number for roundings to carry it over.
         beyond = np.abs(value) >= stored.largest * (1 - 4 * stored.unit_roundoff)
         if beyond.any():
             # A result that may overflow, to either side, may be infinite or the largest finite value.

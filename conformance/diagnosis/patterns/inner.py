@@ -19,15 +19,13 @@ from .formula_steps import logistic, softmax
 from .moments import parameter_relations, spread_relations
 from .observing import ObservedResult
 from .pattern import WrongResult
-from .relation import LinearRelation, plain_relations, without_number
+from .relation import EXTRA_ROUNDINGS, LinearRelation, plain_relations, without_number
 from .terms import clipped_relations, term_relations
 
 Array = np.ndarray
 
 #: An inner value is known if the envelope leaves it unsure by no more than this part of the largest value.
 _MOST_UNSURE = 2.0**-6
-#: Computing y from it adds a few roundings.
-_EXTRA_ROUNDINGS = 8.0
 #: A logit may be unsure by no more than this, which is a tenth of the gate, relative, at most.
 _MOST_UNSURE_LOGIT = 0.1
 
@@ -75,7 +73,7 @@ class InnerValue:
                 y, unsure = self.y_from(one, inside), wrong.relation.slack(shown)
                 # A step after the inner value may enlarge its roundings: an activation where its slope is largest.
                 carried = [np.abs(self.y_from(one, inside + step) - y) for step in (unsure, -unsure)]
-                slack = one.slack + _EXTRA_ROUNDINGS * one.values.unit * np.abs(y) + np.maximum(*carried)
+                slack = one.slack + EXTRA_ROUNDINGS * one.values.unit * np.abs(y) + np.maximum(*carried)
                 if (np.abs(one.got - y) > slack)[one.judged].any():
                     return False
         return True

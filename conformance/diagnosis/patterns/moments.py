@@ -17,7 +17,7 @@ from ....spec.operators import Groups
 from .formula_steps import FormulaSteps
 from .numbers import Interval, simplest, written
 from .observing import ObservedResult
-from .relation import LinearRelation, without_number
+from .relation import EXTRA_ROUNDINGS, LinearRelation, without_number
 
 Array = np.ndarray
 #: The range of numbers that somebody may have written into a formula. A number outside comes from the data.
@@ -526,12 +526,12 @@ def _bounds(one: ObservedResult, middle: Column) -> tuple[Array, Array] | None:
     top = steps.rows(one.got - steps.beta)
     below = steps.rows(steps.gamma) * (steps.data - middle(steps))
     slack = steps.rows(np.where(one.judged, one.slack, np.inf))
-    slack = slack + 8 * one.values.unit * np.abs(steps.rows(np.broadcast_to(steps.beta, one.got.shape)))
+    slack = slack + EXTRA_ROUNDINGS * one.values.unit * np.abs(steps.rows(np.broadcast_to(steps.beta, one.got.shape)))
     still = below == 0
     ratio = np.abs(top).max(axis=1, keepdims=True) / np.abs(below * steps.r).max(axis=1, keepdims=True)
     ratio = np.where(np.isfinite(ratio), np.maximum(ratio, 1.0), 1.0)
     if middle is not _mean_of:
-        largest = np.abs(steps.data).max() * (steps.n + 8) * one.values.unit
+        largest = np.abs(steps.data).max() * (steps.n + EXTRA_ROUNDINGS) * one.values.unit
         slack = slack + np.abs(steps.rows(steps.gamma)) * largest * np.where(np.isfinite(steps.r), steps.r, 0.0)
     slack = slack * ratio
     # Values that are not finite bound nothing. The relation itself is tested on them in the end.
@@ -657,7 +657,7 @@ def _rounded(column: Column, place: _EpsPlacement, number: float) -> Callable[[O
 
     def made(one: ObservedResult) -> Array:
         steps, root = one.steps, _root(one.steps, column, place, number)
-        largest = np.abs(steps.data).max() * (steps.n + 8) * one.values.unit
+        largest = np.abs(steps.data).max() * (steps.n + EXTRA_ROUNDINGS) * one.values.unit
         beside = np.abs(steps.rows(steps.xhat)) / steps.r * np.square(largest / root) / root
         return np.abs(steps.gamma) * steps.back(largest / root + beside)
 

@@ -16,8 +16,8 @@ Array = np.ndarray
 #: Makes an array of a result's shape; None if the relation does not apply to the case.
 Compute = Callable[[ObservedResult], "Array | None"]
 
-#: A few more roundings: of what the relation's own number multiplies, and of a wrong step.
-_EXTRA_ROUNDINGS = 8.0
+#: A few more roundings: of what a relation's own number multiplies, of a wrong step, and of y from an inner value.
+EXTRA_ROUNDINGS = 8.0
 
 
 @attrs.frozen(eq=False)
@@ -114,7 +114,7 @@ class LinearRelation:
 
     def _slack(self, one: ObservedResult, base: Array) -> Array:
         with np.errstate(all="ignore"):
-            slack = one.slack + _EXTRA_ROUNDINGS * one.values.unit * np.abs(base)
+            slack = one.slack + EXTRA_ROUNDINGS * one.values.unit * np.abs(base)
             more = None if self.amplified is None else self.amplified(one)
             if more is not None:
                 slack = slack * np.maximum(np.nan_to_num(more, nan=1.0, posinf=1.0), 1.0)
