@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -62,21 +62,36 @@ def violating(found: dict[str, Any]) -> set[str]:
     return {result["target"] for result in found["results"] if result["verdict"] in ("fail", "advice")}
 
 
+def ensure_alike(targets: tuple[str, ...], *wheres: Mapping[str, Any], remembers: bool) -> None:
+    """
+    One process and others report the same on some functions.
+
+    A function that remembers earlier calls is found by all. What it then returns depends on the calls of its process.
+    """
+    alone = told(targets, jobs=1)
+    for where in wheres:
+        found = told(targets, **where)
+        if remembers:
+            assert violating(found) == violating(alone), (where, targets)
+        else:
+            assert found == alone, (where, targets)
+
+
 @pytest.mark.campaign
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("part", range(_PARTS))
 @pytest.mark.parametrize("remembers", [True, False])
-def test_no_verdict_of_the_library_depends_on_who_judges(remembers, part, cluster):
-    """
-    Known mistakes and sound functions: one process, two, four, and two workers of a cluster.
-
-    A function that remembers earlier calls is found by all. What it then returns depends on the calls of its process.
-    """
+def test_several_processes_report_the_same(remembers, part):
+    """Known mistakes and sound functions, by one process, two and four: three minutes or more a part."""
     for targets in runs(remembers=remembers)[part::_PARTS]:
-        alone = told(targets, jobs=1)
-        for where in ({"jobs": 2}, {"jobs": 4}, {"cluster": cluster}):
-            found = told(targets, **where)
-            if remembers:
-                assert violating(found) == violating(alone), (where, targets)
-            else:
-                assert found == alone, (where, targets)
+        ensure_alike(targets, {"jobs": 2}, {"jobs": 4}, remembers=remembers)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("part", range(_PARTS))
+@pytest.mark.parametrize("remembers", [True, False])
+def test_a_cluster_reports_the_same(remembers, part, cluster):
+    """The same by two workers of a cluster, which start a process for each function: ten minutes or more a part."""
+    for targets in runs(remembers=remembers)[part::_PARTS]:
+        ensure_alike(targets, {"cluster": cluster}, remembers=remembers)
