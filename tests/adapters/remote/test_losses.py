@@ -15,7 +15,7 @@ from normspec import Verdict
 from normspec.adapters.remote import host as hosting
 from normspec.adapters.remote.launching import interpreter, opened_target, start_host
 from normspec.adapters.remote.session import MOST_LOSSES
-from normspec.spec.errors import NormspecError, NotImportable, TargetLost, UnknownTarget, WrongSignature
+from normspec.spec.errors import DeviceUnavailable, NormspecError, NotImportable, TargetLost, UnknownTarget, WrongSignature
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
 
@@ -315,6 +315,7 @@ def test_a_target_that_can_be_opened_once(function, call, tmp_path):
         ("{'protocol': 2}", "not an answer"),
         ("{**GOOD, 'dtypes': ['float128']}", "not an answer"),
         ("{**GOOD, 'dtypes': []}", "not an answer"),
+        ("{**GOOD, 'dtypes': [['float64']]}", "not an answer"),
         ("{**GOOD, 'bindings': [{'operator': 'layer_norm'}]}", "not an answer"),
         ("{**GOOD, 'bindings': [{'operator': 'dance', 'name': 'x'}]}", "no operator is called 'dance'"),
         ("{**GOOD, 'bindings': [{**BINDING, 'conventions': {'eps': 'none'}}]}", "unknown convention 'eps'"),
@@ -359,6 +360,37 @@ while header := stdin.read(struct.calcsize("<4sIQ")):
     report = normspec.check(f"exec:{sys.executable} -S {script}", only=["LN-F1"], profile="quick", jobs=1)
     (result,) = report.results
     assert result.verdict is Verdict.ERROR and "not an answer to the request" in result.reason
+
+
+def test_a_worker_that_does_not_know_a_request_is_asked_on(tmp_path):
+    """Unsupported is an answer to every request: no device, a declined call. A failure leaves accepts to the call."""
+    script = tmp_path / "worker.py"
+    script.write_text("""
+import json, struct, sys
+BINDING = {"operator": "layer_norm", "name": "x", "accepts_all": False}
+OPENED = {"protocol": 1, "framework": "f", "version": "1", "dtypes": ["float64"], "bindings": [BINDING]}
+stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+while header := stdin.read(struct.calcsize("<4sIQ")):
+    _, length, more = struct.unpack("<4sIQ", header)
+    asked = json.loads(stdin.read(length))["body"]
+    stdin.read(more)
+    kind = asked["device"] if asked["do"] == "device" else asked.get("settings", {}).get("kind")
+    failure = {"kind": kind, "message": "what?", "stage": "call", "by_a_part": False, "out_of_memory": False, "about": ""}
+    reply = {"ok": OPENED} if asked["do"] == "open" else {"raised": failure}
+    body = json.dumps({"arrays": [], "body": {"id": asked["id"], **reply}}).encode()
+    stdout.write(struct.pack("<4sIQ", b"NSPW", len(body), 0) + body)
+    stdout.flush()
+""")
+    target = opened_target(start_host(f"exec:{sys.executable} -S {script}"))
+    try:
+        for kind in ("Unsupported", "TargetRaised", "BadOutput"):
+            with pytest.raises(DeviceUnavailable, match=f"cannot say whether it runs on '{kind}': what?"):
+                target.check_device(kind)
+        accepts = target.bindings[0].accepts
+        found = {kind: accepts((3, 4), {"kind": kind}) for kind in ("Unsupported", "TargetRaised", "BadOutput")}
+        assert found == {"Unsupported": "what?", "TargetRaised": None, "BadOutput": None}
+    finally:
+        target.close()
 
 
 @pytest.mark.parametrize(
