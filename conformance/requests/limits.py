@@ -43,7 +43,7 @@ def bytes_of(value: Any) -> int | None:
     """Bytes from a text or a number; None for no limit. Raises WrongLimit."""
     if _is_none(value):
         return None
-    size = _size_in(value) if isinstance(value, str) else value if isinstance(value, int) and _is_number(value) else None
+    size = value if isinstance(value, int) and _is_number(value) else _size_in(value)
     if size is None:
         raise WrongLimit(f"{value!r} is not a size: give one such as 8GiB or 512MiB, a number of bytes, or {NONE}")
     if size < LEAST_MEMORY:
@@ -51,9 +51,9 @@ def bytes_of(value: Any) -> int | None:
     return size
 
 
-def _size_in(text: str) -> int | None:
-    """The bytes that a text says; None if it is no size."""
-    match = _SIZE.fullmatch(text.strip().lower())
+def _size_in(value: Any) -> int | None:
+    """The bytes that a text says; None if it says no size, or is no text."""
+    match = _SIZE.fullmatch(value.strip().lower()) if isinstance(value, str) else None
     if match is None or match[2] not in _UNITS:
         return None
     try:
