@@ -15,16 +15,13 @@ from pathlib import Path
 from ...spec.errors import NotImportable, UnknownTarget
 from ..declarations import NOTHING_DECLARED, Declarations
 from ..frameworks import KNOWN, full_name
-from ..targets import TARGETS, check_operators, check_target
+from ..targets import EXEC_PREFIX, TARGETS, check_operators, check_target
 from .host import WORKER_SCRIPT, Host, Launch, Limits
 from .process import NO_STEPS
 from .target import RemoteTarget
 
 #: Whether this system can run targets in processes of their own: that needs POSIX process groups and poll.
 ISOLATES = os.name == "posix" and hasattr(select, "poll")
-
-#: The prefix of a target that is itself a worker, in any language.
-EXEC_PREFIX = "exec:"
 
 
 def start_host(

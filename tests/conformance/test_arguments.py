@@ -20,7 +20,10 @@ pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
 #: For each argument values that it cannot have, by its name in both functions, or in one.
 WRONG = {
-    "target": [None, 3, [], [3], b"numpy", {"numpy": 1}, ["numpy", None], object(), ""],
+    "target": [
+        *(None, 3, [], [3], b"numpy", {"numpy": 1}, ["numpy", None], object(), ""),
+        *("~nosuchuser/mine.py", "~nosuchuser/mine.py:layer_norm"),
+    ],
     "op": [3, [], ["layer_norm", 3], "layernorm", {"layer_norm": 1}, ""],
     "framework": [3, "toch", [], "", ["numpy"], True],
     "dtypes": [3, "int8", [3], ["float32", None], []],
@@ -42,9 +45,11 @@ WRONG = {
     "memory_limit": ["a", -1, 0, True, 1.5, 8, [1]],
     "progress": [3, "bar"],
     "jobs": ["a", 0, -1, 1.5, True],
-    "cache": [3, "", ["folder"], 1.5],
+    "cache": [3, "", ["folder"], 1.5, "~nosuchuser/kept"],
     "resume": ["yes", 3, None],
-    "expected": [3, "nonesuch.toml", ["LN-F3"], [{"requirement": "LN-F3"}], {"requirement": "LN-F3"}],
+    "expected": [
+        *(3, "nonesuch.toml", "~nosuchuser/x.toml", ["LN-F3"], [{"requirement": "LN-F3"}], {"requirement": "LN-F3"}),
+    ],
     "replay": [3, "", ["report.json"], "nonesuch.json"],
     "reproduce": [3, "", ["scripts"]],
     "parameters": [3, "gamma=g", {"gain": "g"}, {"gamma": 3}, ["gamma"]],
