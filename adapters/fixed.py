@@ -62,8 +62,11 @@ class FixedSettings:
             found.append(f"it takes x of rank {_listed(self.ranks)}, not {len(shape)}")
         if self.channel_axis is not None and not _same_axis(settings["channel_axis"], self.channel_axis, len(shape)):
             found.append(f"its channels are axis {self.channel_axis}")
-        elif self.channels is not None and shape[settings["channel_axis"]] != self.channels:
-            found.append(f"it has {self.channels} channels")
+        elif self.channels is not None:
+            axis = settings["channel_axis"]
+            # An axis that x lacks is for the target to refuse.
+            if -len(shape) <= axis < len(shape) and shape[axis] != self.channels:
+                found.append(f"it has {self.channels} channels")
         if self.axes is not None and len(settings["axes"]) != self.axes:
             found.append(f"it normalises the last {_axes_in_words(self.axes)}")
         elif self.shape and shape[len(shape) - len(self.shape) :] != self.shape:

@@ -119,7 +119,7 @@ def full_name(name: str) -> str:
 
 def _configured_backend() -> str:
     """The backend in Keras's own configuration; empty if it is not installed."""
-    home = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras")
+    home = Path(os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras"))  # Path.home raises without a home
     try:
         backend = json.loads((home / "keras.json").read_text(encoding="utf-8")).get("backend", "")
     except (OSError, ValueError, AttributeError):

@@ -10,12 +10,12 @@ from ..spec.operators import OPERATORS
 from . import own_function
 from .layers_in_file import layers_in
 from .loading import existing_file
-from .targets import check_written
+from .targets import EXEC_PREFIX, check_written
 
 
 def names_a_file(target: str) -> bool:
     """Whether the text is FILE.py without :NAME. A command may end with .py too."""
-    is_command = target.startswith("exec:")  # launching.EXEC_PREFIX, whose file imports more than a worker may
+    is_command = target.startswith(EXEC_PREFIX)
     return target.rstrip(":").endswith(".py") and not is_command and not own_function.names_a_function(target)
 
 

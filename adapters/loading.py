@@ -54,7 +54,7 @@ def load_file(path: str, *, named: str = "") -> ModuleType:
 
 def existing_file(path: str, *, named: str = "") -> Path:
     """The absolute path of a file. Raises NotImportable if there is none; the message calls it ``named``."""
-    file = Path(path).expanduser()
+    file = Path(os.path.expanduser(path))  # Path.expanduser raises where there is no such user
     if not file.exists():
         raise NotImportable(f"{named or path} does not exist: give the path of a Python file")
     if not file.is_file():

@@ -16,13 +16,16 @@ from .frameworks import KNOWN, SLOW, adapter, check_framework, check_framework_n
 from .own_layer import is_layer_like
 from .target import Target
 
-__all__ = ["TARGETS", "check_operators", "check_target", "installed", "resolve"]
+__all__ = ["EXEC_PREFIX", "TARGETS", "check_operators", "check_target", "installed", "resolve"]
 
 #: Targets known by name: the layers of each framework. ``keras`` is Keras on the backend it would choose.
 TARGETS: tuple[str, ...] = (*KNOWN, "keras")
 
 #: The forms a target's name can take, for messages.
 _FORMS = "FILE.py:NAME, package.module:NAME"
+
+#: The prefix of a target that is itself a worker, in any language.
+EXEC_PREFIX = "exec:"
 
 
 def check_operators(op: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -80,6 +83,8 @@ def check_target(target: str, framework: str | None = None, *, elsewhere: bool =
     """
     if framework is not None:
         check_framework_name(framework)
+    if target.startswith(EXEC_PREFIX):
+        return  # whoever starts the command shows what is wrong with it
     check_written(target)
     if target in TARGETS:
         if framework not in (None, target):

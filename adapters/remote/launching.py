@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import shlex
@@ -14,16 +15,13 @@ from pathlib import Path
 from ...spec.errors import NotImportable, UnknownTarget
 from ..declarations import NOTHING_DECLARED, Declarations
 from ..frameworks import KNOWN, full_name
-from ..targets import TARGETS, check_operators, check_target
+from ..targets import EXEC_PREFIX, TARGETS, check_operators, check_target
 from .host import WORKER_SCRIPT, Host, Launch, Limits
 from .process import NO_STEPS
 from .target import RemoteTarget
 
 #: Whether this system can run targets in processes of their own: that needs POSIX process groups and poll.
 ISOLATES = os.name == "posix" and hasattr(select, "poll")
-
-#: The prefix of a target that is itself a worker, in any language.
-EXEC_PREFIX = "exec:"
 
 
 def start_host(
@@ -77,7 +75,8 @@ def _in_python(
         framework=framework if target not in TARGETS else None,
         command=(interpreter(python), WORKER_SCRIPT),
         environment=environment,
-        path=() if python else tuple(entry for entry in sys.path if entry),
+        # Python ignores entries that are no text.
+        path=() if python else tuple(entry for entry in sys.path if isinstance(entry, str) and entry),
         limits=limits,
         file=file,
         declared=declared,
@@ -87,18 +86,22 @@ def _in_python(
 
 def environment_of_a_worker() -> dict[str, str]:
     """The environment variables of a worker, by name; a variable that the user has set keeps its value."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "normspec"
-    return {
+    found = {
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "PYTHONDONTWRITEBYTECODE": "1",
         # Otherwise OpenMP's threads spin while they wait: on a busy machine that took ten times the work of a large
         # call.
         "OMP_WAIT_POLICY": "passive",
-        # JAX compiles for each new shape. The cache passes one worker's compiled programs to the next.
-        "JAX_COMPILATION_CACHE_DIR": str(cache / "jax"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
+    with contextlib.suppress(RuntimeError):  # the user of a container may have no home, and so no cache
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "normspec"
+        # JAX compiles for each new shape. The cache passes one worker's compiled programs to the next.
+        found |= {
+            "JAX_COMPILATION_CACHE_DIR": str(cache / "jax"),
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+            "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        }
+    return found
 
 
 def opened_target(host: Host, meanwhile: Iterator[object] = NO_STEPS) -> RemoteTarget:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import math
 import os
@@ -224,6 +225,9 @@ class _OutputReader:
         self._passing = _BYTES_PASSED_ON if prints else 0
         #: How many characters of the current line have been read.
         self._column = 0
+        #: A character may come in two pieces, and so may _CRASH: what may be the beginning of it waits for the next.
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = b""
         self._kept: deque[bytes] = deque()
         self._size = 0
         self._thread = threading.Thread(target=self._drain, daemon=True, name="normspec: what a worker prints")
@@ -235,22 +239,26 @@ class _OutputReader:
                 try:
                     piece = os.read(self._pipe.fileno(), 1 << 16)
                 except OSError:
-                    return
+                    piece = b""
+                self._pass_on(piece)
                 if not piece:
                     return
                 self._kept.append(piece)
                 self._size += len(piece)
                 while self._size - len(self._kept[0]) > _BYTES_KEPT:
                     self._size -= len(self._kept.popleft())
-                self._pass_on(piece)
 
     def _pass_on(self, piece: bytes) -> None:
+        """Show the next piece; an empty one is the end."""
         if not self._passing:
             return
-        piece, crashed, _ = piece.partition(b"Fatal Python error")  # the rest is kept, and reported in one line
-        passed = piece[: self._passing]
+        known, crashed, _ = (self._held + piece).partition(_CRASH)  # the rest is kept, and reported in one line
+        waits = piece and not crashed
+        held = next(size for size in range(len(_CRASH) - 1, -1, -1) if known.endswith(_CRASH[:size])) if waits else 0
+        known, self._held = known[: len(known) - held], known[len(known) - held :]
+        passed = known[: self._passing]
         self._passing = 0 if crashed else self._passing - len(passed)
-        text = self._cut(passed.decode(errors="replace"))
+        text = self._cut(self._decoder.decode(passed, not piece))
         if not self._passing and not crashed:
             text += "\nnormspec: what else the target prints is left out\n"
         with contextlib.suppress(OSError, ValueError):
@@ -279,13 +287,20 @@ class _OutputReader:
         """The line of the target's own code that crashed, or else the last line printed before the crash."""
         self.join()
         text = b"".join(self._kept).decode(errors="replace")
-        frames = re.findall(r'File "(.*?)", line (\d+) in (.*)', text)  # the innermost first
+        crashed = _CURRENT_THREAD.findall(text)  # none if a thread crashed that Python does not know
+        frames = re.findall(r'File "(.*?)", line (\d+) in (.*)', crashed[-1] if crashed else text)  # innermost first
         for file, line, function in frames:
             if not any(part in file for part in _NOT_THE_TARGETS):
                 return f", in {function} ({Path(file).name}, line {line})"
         last = [line.strip() for line in text.splitlines() if line.strip()]
         return f": {last[-1][:200]}" if last and "Extension modules" not in last[-1] else ""
 
+
+#: How faulthandler begins to tell of a crash.
+_CRASH = b"Fatal Python error"
+
+#: The thread that crashed, as faulthandler prints it among all threads, which come in the order of their age.
+_CURRENT_THREAD = re.compile(r"^Current thread 0x.*?(?=^Thread 0x|\Z)", re.MULTILINE | re.DOTALL)
 
 #: Parts of the paths of files that are not the target's own.
 _NOT_THE_TARGETS = (str(Path(__file__).parent.parent), f"{os.sep}lib{os.sep}python", "<")

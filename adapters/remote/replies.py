@@ -45,8 +45,8 @@ def answers(request: Mapping[str, Any], reply: Mapping[str, Any], names: Collect
     if "times" in request and any(isinstance(one, list) and len(one) != request["times"] for one in reply.values()):
         return False
     for several in reply.values() if "times" in request else ():
-        # A brief reply may leave out results with the same bits as the first.
-        if isinstance(several, list) and None in several[: None if not request.get("brief") else 1]:
+        # A brief reply may leave out results with the same bits as the first. `None in several` would compare arrays.
+        if isinstance(several, list) and any(one is None for one in several[: 1 if request.get("brief") else None]):
             return False
     return _FORMS[request["do"]](reply, names)
 
@@ -62,6 +62,10 @@ def _arrays(value: Any, names: Collection[str] = ()) -> bool:
 
 def _text(value: Any, names: Collection[str] = ()) -> bool:
     return isinstance(value, str)
+
+
+def _dtype(value: Any, names: Collection[str] = ()) -> bool:
+    return isinstance(value, str) and value in DTYPES  # a list has no hash
 
 
 def _perhaps(form: Form) -> Form:
@@ -132,17 +136,17 @@ _BINDING = _fields(
 
 def _trait(value: Any, names: Collection[str]) -> bool:
     """Whether a value describes a trait that the judge knows."""
-    form = _fields(dtype=lambda one, names: one in DTYPES, key=_text, value=_text, evidence=_text)
+    form = _fields(dtype=_dtype, key=_text, value=_text, evidence=_text)
     return form(value, names) and value["key"] in CONVENTIONS and value["value"] in CONVENTIONS[value["key"]]
 
 
 #: The form of the reply to each request.
 _FORMS: Mapping[str, Form] = {
     "open": _fields(
-        protocol=lambda value, names: value == PROTOCOL,
+        protocol=lambda value, names: isinstance(value, int) and value == PROTOCOL,
         framework=_text,
         version=_text,
-        dtypes=lambda value, names: isinstance(value, list) and bool(value) and all(one in DTYPES for one in value),
+        dtypes=lambda value, names: _all(_dtype)(value, names) and bool(value),
         layouts=_all(_text),
         devices=_all(_text),
         slow=_flag,

@@ -78,6 +78,8 @@ class RemoteTarget(Target):
             self.host.aside({"do": "device", "device": device})
         except TargetLost as lost:
             raise DeviceUnavailable(f"{self.name} {lost.reason} when it was asked for device {device!r}") from None
+        except (TargetRaised, BadOutput, Unsupported) as failed:
+            raise DeviceUnavailable(f"{self.name} cannot say whether it runs on {device!r}: {failed}") from None
 
     def devices(self) -> tuple[str, ...]:
         return self._devices
@@ -193,7 +195,9 @@ def _accepts(host: Host, place: int) -> Callable[[tuple[int, ...], Mapping[str, 
     def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
         try:
             return asked(tuple(shape), tuple(settings.items()))
-        except TargetLost:
+        except Unsupported as declined:
+            return str(declined)
+        except (TargetRaised, BadOutput, TargetLost):
             return None  # the call itself will show it
 
     return accepts

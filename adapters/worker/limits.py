@@ -14,21 +14,21 @@ _PR_SET_PDEATHSIG = 1
 
 def limit_memory(size: int | None) -> None:
     """
-    Limit private memory (RLIMIT_DATA) to ``size`` bytes, as far as the system can.
+    Limit private memory (RLIMIT_DATA) to ``size`` bytes, as far as the system can; None means no limit.
 
     Address space is not limited, because frameworks reserve far more of it than they use. Shared memory does not count
     here; the judge watches it from outside. If the whole machine runs out of memory, the worker is killed first.
     """
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
     if size is None:
         return
-    with contextlib.suppress(ImportError, OSError, ValueError):
+    with contextlib.suppress(ImportError, OSError, ValueError, OverflowError):  # no machine has 2^63 bytes
         import resource
 
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         wanted = size if hard == resource.RLIM_INFINITY else min(size, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (wanted, wanted))
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")
 
 
 def disable_core_dumps() -> None:

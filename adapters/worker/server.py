@@ -98,7 +98,6 @@ class Server:
                 bridge.import_derivatives()
         return {
             "protocol": PROTOCOL,
-            "name": target.name,
             "framework": target.framework,
             "version": target.version,
             "dtypes": target.dtypes,

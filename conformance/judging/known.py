@@ -81,7 +81,7 @@ class KnownViolations:
     def _whole_without_known(self, entries: Sequence[KnownViolation], finding: Finding) -> Finding:
         kind = finding.failure or _kind(finding.got)
         for one in entries:
-            if (not one.failures or kind in one.failures) and np.all(_covered(one, finding)):
+            if (not one.failures or kind in one.failures) and _covered(one, finding):
                 self.shown[one] += 1
                 return attrs.evolve(finding, violated=False, ratio=None, known=(one,))
         self._test(entries, finding)
@@ -96,7 +96,7 @@ class KnownViolations:
             like = np.isin(kinds, one.failures) if one.failures else np.ones_like(left)
             if not (left & like).any():
                 continue
-            covered = left & like & np.asarray(_covered(one, finding), bool)
+            covered = left & like & _covered(one, finding)
             if covered.any():
                 self.shown[one] += 1
                 used.append(one)
@@ -121,11 +121,17 @@ def _shows(entry: KnownViolation, case: Case) -> bool:
 
 
 def _covered(entry: KnownViolation, finding: Finding) -> Predicted:
-    return _answer_of(lambda: entry.covers(_failure(finding)))
+    """Whether an entry covers a finding, or which of its elements."""
+
+    def covered() -> Predicted:
+        found = np.asarray(entry.covers(_failure(finding)), bool)
+        return bool(found.all()) if finding.elements is None else np.broadcast_to(found, finding.elements.ratio.shape)
+
+    return _answer_of(covered)
 
 
 def _answer_of(question: Callable[[], Predicted]) -> Predicted:
-    """The answer of an entry; False if its author's function raises or is lost with its worker."""
+    """The answer of an entry; False if its author's function raises, makes no sense, or is lost with its worker."""
     try:
         return question()
     except Exception:

@@ -47,8 +47,8 @@ def checked_cache(cache: str | os.PathLike[str] | bool | None) -> str:
         if where and where != NO_CACHE:
             try:
                 _prepare(Path(where).expanduser())
-            except OSError as error:
-                why = f"{whose} {where} cannot be used: {error.strerror or error}"
+            except (OSError, RuntimeError) as error:  # the latter: ~USER, and there is no such user
+                why = f"{whose} {where} cannot be used: {getattr(error, 'strerror', None) or error}"
                 raise UnusableCache(f"{why}; name another, or go without (--no-cache)") from error
     return os.path.abspath(os.path.expanduser(named)) if named and named != NO_CACHE else named
 

@@ -11,7 +11,8 @@ from typing import Any
 import attrs
 
 from ...adapters.frameworks import KNOWN, full_name
-from ...adapters.remote.launching import EXEC_PREFIX, ISOLATES
+from ...adapters.remote.launching import ISOLATES
+from ...adapters.targets import EXEC_PREFIX
 from ...spec.operators import OPERATORS
 from ..requests.library_names import is_in_library
 from ..requests.request import Request

@@ -78,7 +78,7 @@ def runtime_environment(packages: Iterable[str], device: str) -> tuple[list[str]
         if name.startswith(beginning) and name not in _WITHOUT_EFFECT
     ]
     if "keras" in packages:
-        told.append(_text(Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "keras.json"))
+        told.append(_text(Path(os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras")) / "keras.json"))
     if device != "cpu":
         gpus = [_text(file) for file in (_GPUS / "version", *sorted(_GPUS.glob("gpus/*/information")))]
         if not all(gpus):

@@ -12,13 +12,14 @@ import attrs
 from ...adapters.binding import DERIVATIVES
 from ...adapters.in_file import bound
 from ...adapters.own_function import file_of, names_a_function
+from ...adapters.targets import EXEC_PREFIX
 from ..requests.library_names import is_in_library
 from .spelling import CannotWrite
 
 
 def can_be_imported(target: str) -> bool:
     """Whether a target is a function that a file or a module has under a name."""
-    return names_a_function(target) and not target.startswith("exec:") and not is_in_library(target)
+    return names_a_function(target) and not target.startswith(EXEC_PREFIX) and not is_in_library(target)
 
 
 @attrs.frozen

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ...adapters.declarations import LAYOUTS, Declarations
-from ...adapters.frameworks import check_framework_name
+from ...adapters.frameworks import check_framework_name, full_name
 from ...adapters.remote.host import Limits
 from ...adapters.target import Target
+from ...adapters.targets import TARGETS
 from ...spec.conventions import validate
 from ...spec.errors import NormspecError, UnknownTarget
 from .limits import WrongLimit, bytes_of, seconds_of
@@ -129,7 +130,11 @@ def declared_of(parameters: Any, layout: Any, fixed: Any, layers: Any = False) -
 
 
 def interpreters_of(value: Any) -> dict[str, str]:
-    """The interpreters by target, with that of all other targets under ""; empty for None. Raises WrongType."""
+    """
+    The interpreters by the full name of a target, with that of all other targets under ""; empty for None.
+
+    Raises WrongType.
+    """
     if value is None or value == "":
         return {}
     pairs = value.items() if isinstance(value, Mapping) else [("", value)]
@@ -139,7 +144,7 @@ def interpreters_of(value: Any) -> dict[str, str]:
             raise WrongType(
                 f'python is {value!r}: give the path of an interpreter, or a dict such as {{"mxnet": "venvs/mxnet"}}'
             )
-        found[name] = str(os.fspath(path))
+        found[full_name(name) if name in TARGETS else name] = str(os.fspath(path))
     return found
 
 

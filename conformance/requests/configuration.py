@@ -7,6 +7,7 @@ A relative path in it is relative to the file, not to the working directory.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,8 @@ from ...adapters.dtypes import check_dtype
 from ...adapters.frameworks import full_name
 from ...adapters.in_file import names_a_file
 from ...adapters.own_function import names_a_function
-from ...adapters.targets import TARGETS, check_operators, check_target
+from ...adapters.remote.launching import command_of
+from ...adapters.targets import EXEC_PREFIX, TARGETS, check_operators, check_target
 from ...spec.conventions import validate
 from ...spec.errors import NormspecError, choices
 from ..expected.entry import Expected, entries_of
@@ -67,7 +69,7 @@ def configuration(file: str | None = None) -> Configuration:
     Raises WrongConfiguration, which names the file and the key.
     """
     if file is not None:
-        path = Path(file).expanduser()
+        path = _expanded(file)
         if path.name == OWN:
             return _checked(path, _read(path))
         table = _table(path)
@@ -152,6 +154,14 @@ def _checked(path: Path, table: Any) -> Configuration:
     return Configuration(name, values)
 
 
+def _expanded(path: str) -> Path:
+    """A path, with `~` as a user's home. Raises WrongConfiguration if there is no such home."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise WrongConfiguration(f"{path} names no user's home: {error}") from None
+
+
 def _from_here(path: Path) -> str:
     """A path relative to the working directory."""
     try:
@@ -187,18 +197,33 @@ def _targets(value: Any, folder: Path) -> tuple[str, ...]:
 
 def _file(name: str, folder: Path) -> str:
     """A target FILE.py, which stands for all functions in it, relative to the working directory."""
-    return _from_here(folder / Path(name.rstrip(":")).expanduser())
+    return _from_here(folder / _expanded(name.rstrip(":")))
 
 
 def _target(name: str, folder: Path) -> str:
     """The full name of a target. Raises UnknownTarget."""
     if name in TARGETS:
         return full_name(name)
+    if name.startswith(EXEC_PREFIX):
+        return _command(name, folder)
     check_target(name)
     place, _, function = name.rpartition(":")
     if not place.endswith(".py") or not names_a_function(name):
         return name
-    return f"{_from_here(folder / Path(place).expanduser())}:{function}"
+    return f"{_from_here(folder / _expanded(place))}:{function}"
+
+
+def _command(name: str, folder: Path) -> str:
+    """
+    A target exec:COMMAND, whose program is relative to the working directory if it has a slash.
+
+    In the folder itself it stays as it is written, which is what a user writes there too.
+    """
+    program, *arguments = command_of(name)
+    if "/" not in program or os.path.isabs(program) or os.path.abspath(folder) == os.path.abspath(os.curdir):
+        return name
+    place = _from_here(folder / _expanded(program))
+    return EXEC_PREFIX + shlex.join([place if "/" in place else f"./{place}", *arguments])  # a bare word is looked up
 
 
 def _ops(value: Any, _: Path) -> tuple[str, ...]:
@@ -265,13 +290,13 @@ def _interpreters(value: Any, folder: Path) -> dict[str, str]:
 
 def _interpreter(path: str, folder: Path) -> str:
     """The path of an interpreter or virtual environment. A bare word is a command, unless such a file exists."""
-    beside = os.path.abspath(folder / Path(path).expanduser())
+    beside = os.path.abspath(folder / _expanded(path))
     return beside if os.path.dirname(path) or os.path.exists(beside) else path
 
 
 def _cache(value: Any, folder: Path) -> str:
     """A folder, relative to that of the file."""
-    return str(folder / Path(_text(value, "the path of a folder")).expanduser())
+    return str(folder / _expanded(_text(value, "the path of a folder")))
 
 
 #: The keys, each with the function that reads its value.

@@ -43,16 +43,23 @@ def bytes_of(value: Any) -> int | None:
     """Bytes from a text or a number; None for no limit. Raises WrongLimit."""
     if _is_none(value):
         return None
-    match = _SIZE.fullmatch(value.strip().lower()) if isinstance(value, str) else None
-    if match is not None and match[2] in _UNITS:
-        size = round(float(match[1]) * _UNITS[match[2]]) if "." in match[1] else int(match[1]) * _UNITS[match[2]]
-    elif isinstance(value, int) and _is_number(value):
-        size = value
-    else:
+    size = value if isinstance(value, int) and _is_number(value) else _size_in(value)
+    if size is None:
         raise WrongLimit(f"{value!r} is not a size: give one such as 8GiB or 512MiB, a number of bytes, or {NONE}")
     if size < LEAST_MEMORY:
         raise WrongLimit(f"{value!r} is too little memory for any target: give 16MiB or more, such as 8GiB, or {NONE}")
     return size
+
+
+def _size_in(value: Any) -> int | None:
+    """The bytes that a text says; None if it says no size, or is no text."""
+    match = _SIZE.fullmatch(value.strip().lower()) if isinstance(value, str) else None
+    if match is None or match[2] not in _UNITS:
+        return None
+    try:
+        return round(float(match[1]) * _UNITS[match[2]]) if "." in match[1] else int(match[1]) * _UNITS[match[2]]
+    except (OverflowError, ValueError):  # more digits than a float holds, or than Python reads
+        return None
 
 
 def jobs_of(value: Any) -> int:

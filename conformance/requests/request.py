@@ -255,7 +255,7 @@ def _with_own_names(targets: Iterable[Target]) -> list[Target]:
     """The targets, each with a name of its own: what is known of a target is kept by its name."""
     found: dict[str, Target] = {}
     for target in targets:
-        names = (target.name, *map(f"{target.name} {{}}".format, range(2, len(found) + 3)))
+        names = (target.name, *(f"{target.name} {number}" for number in range(2, len(found) + 3)))
         name = next(name for name in names if name not in found)
         found[name] = target if name == target.name else replace(target, name=name)
     return list(found.values())

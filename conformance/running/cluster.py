@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import pickle
 import threading
 import uuid
@@ -332,6 +333,6 @@ def _place_of(subject: Mapping[str, Any]) -> tuple[str, str, str]:
 def _content(file: str) -> bytes:
     """The content of a file, to be sent to a cluster. Raises NotImportable."""
     try:
-        return Path(file).expanduser().read_bytes()
+        return Path(os.path.expanduser(file)).read_bytes()  # Path.expanduser raises where there is no such user
     except OSError as error:
         raise NotImportable(f"{file} cannot be read ({error.strerror or error}): give a Python file") from None

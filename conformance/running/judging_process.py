@@ -44,7 +44,7 @@ class JudgingProcess:
     def started(cls, message: str) -> JudgingProcess:
         """Start a process on a request (Message.to_json), which it opens in the background. Raises OSError."""
         process = subprocess.Popen(
-            [_PYTHON, "-c", _CODE, *sys.path],
+            [_PYTHON, "-c", _CODE, *(entry for entry in sys.path if isinstance(entry, str))],  # Python ignores others
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # so that only the first process receives Ctrl-C

@@ -82,6 +82,7 @@ def test_channels_are_compared_along_their_axis():
     assert fixed.declines("batch_norm", (3, 5, 2), given) == "it has 6 channels"
     assert fixed.declines("batch_norm", (3, 6, 2), {**given, "channel_axis": 2}) == "its channels are axis 1"
     assert fixed.declines("batch_norm", (3, 6, 2), {**given, "training": True}) == "it runs only with training=False"
+    assert FixedSettings(channels=6).declines("batch_norm", (3, 6), {"channel_axis": 2}) is None, "x has no axis 2"
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import types
 from pathlib import Path
 
 import pytest
 
+from normspec.adapters.remote.launching import command_of
 from normspec.conformance.command_line import settings
 from normspec.conformance.command_line.root import main
 from normspec.conformance.expected.entry import Expected
@@ -165,6 +167,25 @@ def test_files_are_relative_to_the_file_that_names_them(write, project, monkeypa
     assert values["interpreters"] == {"../mine.py:f": str(project / "venv/bin/python")}
 
 
+def test_a_command_is_relative_to_the_file_that_names_it(write, project, monkeypatch):
+    """A path of a program is, a bare word is looked up; what is handed to it stays what it was."""
+    commands = ["exec:./worker '{\"a\": [1, 2]}' ./x", "exec:julia kernel.jl", "exec:/opt/worker", "exec:./worker"]
+    write(f"[tool.normspec]\ntargets = {json.dumps(commands)}\n[tool.normspec.target.'exec:./worker']\nop = 'mhc'\n")
+    values = configuration().values
+    assert values["targets"] == tuple(commands), "in the file's own folder they are those of the command line"
+    (project / "inner").mkdir()
+    monkeypatch.chdir(project / "inner")
+    values = configuration().values
+    assert [command_of(one) for one in values["targets"]] == [
+        ("../worker", '{"a": [1, 2]}', "./x"), ("julia", "kernel.jl"), ("/opt/worker",), ("../worker",),
+    ]  # fmt: skip
+    assert list(values["target"]) == ["exec:../worker"]
+    beside = project / "inner" / "deeper"
+    beside.mkdir()
+    (beside / "normspec.toml").write_text("targets = ['exec:../worker']\n")
+    assert configuration("deeper/normspec.toml").values["targets"] == ("exec:./worker",)
+
+
 def test_a_folder_beside_the_file_is_no_command(write, project):
     """A bare word is a folder next to the file if there is one, and otherwise a command to look up."""
     (project / "venv").mkdir()
@@ -198,6 +219,9 @@ def test_limits_can_be_none(write):
         ("targets = [3]", ["targets:", "list"]),
         ("targets = ['nmpy']", ["targets:", "did you mean 'numpy'?"]),
         ("targets = ['mine']", ["targets:", "FILE.py:NAME"]),
+        ("targets = ['exec:']", ["targets:", "names no command"]),
+        ("targets = ['~nosuchuser/mine.py:f']", ["targets: ~nosuchuser/mine.py names no user's home"]),
+        ("targets = ['~nosuchuser/mine.py']", ["targets: ~nosuchuser/mine.py names no user's home"]),
         ("ops = ['layernorm']", ["ops:", "did you mean 'layer_norm'?"]),
         ("ops = 'layer_norm'", ["ops:", "list"]),
         ("profile = 'fast'", ["profile:", "'fast'", "standard"]),
@@ -208,6 +232,8 @@ def test_limits_can_be_none(write):
         ("seed = true", ["seed:", "True"]),
         ("jobs = 0", ["jobs:", "from 1 on"]),
         ("cache-dir = 1", ["cache-dir:", "path of a folder"]),
+        ("cache-dir = '~nosuchuser/kept'", ["cache-dir: ~nosuchuser/kept names no user's home"]),
+        ("interpreters = { mxnet = '~nosuchuser/venv' }", ["interpreters: ~nosuchuser/venv names no user's home"]),
         ("cluster = 8786", ["cluster:", "the address of a Dask scheduler"]),
         ("jobs = '2'", ["jobs:", "from 1 on"]),
         ('mode = "train"', ["mode:", "did you mean 'training'"]),
@@ -275,6 +301,8 @@ def test_a_file_can_be_named(write, project):
     other.write_bytes(b"\xff\xfe")
     with pytest.raises(WrongConfiguration, match="UTF-8"):
         configuration(str(other))
+    with pytest.raises(WrongConfiguration, match=r"^~nosuchuser/checks\.toml names no user's home"):
+        configuration("~nosuchuser/checks.toml")
 
 
 def test_a_run_takes_what_is_configured(write, calls):

@@ -38,7 +38,10 @@ def test_a_size_is_read_as_it_is_written(written, size):
     assert bytes_of(size_in_words(size)) == size
 
 
-@pytest.mark.parametrize("written", ["", "GiB", "-1GiB", "8G", "8 G iB", "1e9", "0", "8", 8, 1e9, True, None, [8]])
+@pytest.mark.parametrize(
+    "written",
+    ["", "GiB", "-1GiB", "8G", "8 G iB", "1e9", "0", "8", 8, 1e9, True, None, [8], "9" * 400 + ".5", "9" * 5000 + "GB"],
+)
 def test_what_is_no_size_is_told(written):
     """A slip in the unit is an error, and never a limit that nothing could keep."""
     with pytest.raises(WrongLimit):

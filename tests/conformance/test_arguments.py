@@ -10,7 +10,7 @@ import pytest
 
 import normspec
 from normspec.conformance.campaign.running import run
-from normspec.conformance.requests.arguments import WrongType, WrongValue
+from normspec.conformance.requests.arguments import WrongType, WrongValue, interpreters_of
 from normspec.conformance.requests.limits import WrongLimit
 from normspec.conformance.requests.naming import named_targets
 from normspec.conformance.requests.request import Request
@@ -20,7 +20,10 @@ pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
 #: For each argument values that it cannot have, by its name in both functions, or in one.
 WRONG = {
-    "target": [None, 3, [], [3], b"numpy", {"numpy": 1}, ["numpy", None], object(), ""],
+    "target": [
+        *(None, 3, [], [3], b"numpy", {"numpy": 1}, ["numpy", None], object(), ""),
+        *("~nosuchuser/mine.py", "~nosuchuser/mine.py:layer_norm"),
+    ],
     "op": [3, [], ["layer_norm", 3], "layernorm", {"layer_norm": 1}, ""],
     "framework": [3, "toch", [], "", ["numpy"], True],
     "dtypes": [3, "int8", [3], ["float32", None], []],
@@ -42,9 +45,11 @@ WRONG = {
     "memory_limit": ["a", -1, 0, True, 1.5, 8, [1]],
     "progress": [3, "bar"],
     "jobs": ["a", 0, -1, 1.5, True],
-    "cache": [3, "", ["folder"], 1.5],
+    "cache": [3, "", ["folder"], 1.5, "~nosuchuser/kept"],
     "resume": ["yes", 3, None],
-    "expected": [3, "nonesuch.toml", ["LN-F3"], [{"requirement": "LN-F3"}], {"requirement": "LN-F3"}],
+    "expected": [
+        *(3, "nonesuch.toml", "~nosuchuser/x.toml", ["LN-F3"], [{"requirement": "LN-F3"}], {"requirement": "LN-F3"}),
+    ],
     "replay": [3, "", ["report.json"], "nonesuch.json"],
     "reproduce": [3, "", ["scripts"]],
     "parameters": [3, "gamma=g", {"gain": "g"}, {"gamma": 3}, ["gamma"]],
@@ -111,6 +116,13 @@ def test_what_an_argument_can_have_is_taken():
     assert report.seed == 3
 
 
+def test_an_interpreter_for_keras_is_one_for_the_backend_that_it_would_take(monkeypatch):
+    """A target is known by its full name; a function keeps the name that it is given."""
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    given = {"keras": "/venv", "mine.py:layer_norm": Path("/other")}
+    assert interpreters_of(given) == {"keras[jax]": "/venv", "mine.py:layer_norm": "/other"}
+
+
 @pytest.mark.parametrize("seeds", [3, [0, 1], range(0), range(0, 10, 2), range(-1, 3)])
 def test_a_campaign_refuses_seeds_that_are_none(seeds, tmp_path):
     """They are a range from 0 on, one after the other."""
@@ -157,3 +169,12 @@ def test_two_callables_of_one_name_are_two_targets():
         [made(False), made(True)], op="layer_norm", framework="numpy", only=["LN-F3"], dtypes=["float32"]
     )
     assert {one.target: one.verdict.value for one in report.results} == {"layer_norm": "fail", "layer_norm 2": "pass"}
+
+
+def test_a_name_may_have_braces(tmp_path):
+    """A name is text as it stands: a folder's, or a command's with JSON in it."""
+    file = tmp_path / "{x}" / "mine.py"
+    file.parent.mkdir()
+    file.write_text("def layer_norm(x, gamma, beta, *, eps, axes):\n    return x\n", encoding="utf-8")
+    report = normspec.check(f"{file}:layer_norm", framework="numpy", only=["LN-F1"], profile="quick", jobs=1)
+    assert {one.target for one in report.results} == {f"{file}:layer_norm"}

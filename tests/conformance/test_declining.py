@@ -12,13 +12,14 @@ import pytest
 
 import normspec
 from normspec import Report, Verdict
+from normspec.adapters.fixed import FixedSettings
 from normspec.adapters.remote.launching import opened_target, start_host
 from normspec.adapters.target import Target
 from normspec.adapters.targets import resolve
 from normspec.conformance.reporting.conclusion import conclusion
 from normspec.spec.errors import BadSibling
 
-from .runs import VARIANT, function, result, run, verdicts
+from .runs import VARIANT, function, result, run, specimen, verdicts
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
@@ -148,6 +149,14 @@ def test_to_decline_a_bad_call_is_to_refuse_it() -> None:
         return LAYER_NORM.call(x, gamma, beta, eps=eps, axes=axes)
 
     report = run(function("layer_norm", call), requirements={"CM-A1"})
+    assert verdicts(report) == {"CM-A1": "pass"}
+
+
+def test_a_channel_axis_that_does_not_exist_is_put_to_a_target_with_fixed_channels() -> None:
+    """It has no number of channels that could be another than the target's."""
+    (binding,) = (target := specimen(VARIANT["bn-two-pass"])).bindings
+    fixed = dataclasses.replace(binding, fixed=FixedSettings(channels=4))
+    report = run(dataclasses.replace(target, bindings=(fixed,)), requirements={"CM-A1"})
     assert verdicts(report) == {"CM-A1": "pass"}
 
 

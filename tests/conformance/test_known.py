@@ -141,6 +141,13 @@ def test_one_element_that_is_wrong_in_another_way_fails() -> None:
     assert result.counterexample.index[-1] == 2
 
 
+@pytest.mark.parametrize("answer", [np.ones((7, 7, 7), bool), [True, [False]]])
+def test_an_answer_of_another_shape_covers_nothing(answer: Any) -> None:
+    """It is a mistake of the entry's author, as an exception in it is."""
+    entry = replace(IN_FOUR, predicts=lambda failure: answer)
+    assert of(judged(wrong_where(short), entry)).verdict is Verdict.FAIL
+
+
 def test_an_exception_is_covered_by_its_kind_alone() -> None:
     """An entry about a wrong number does not cover a call that raises."""
     for failures, verdict in (("raises",), Verdict.DEVIATES), (("value",), Verdict.FAIL):

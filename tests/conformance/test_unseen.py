@@ -78,6 +78,8 @@ def test_every_mistake_is_in_the_table():
         (0.707104, 0.70711, "1/sqrt(2)"),
         (-1.0, 1.0, "0"),
         (1e-30, 1.1e-30, "1e-30"),
+        (1.1e308, 1.5e308, "1.3e+308"),
+        (-1.79e308, -1.73e308, "-1.76e+308"),
     ],
 )
 def test_the_plainest_number_is_told(low, high, words):
@@ -90,3 +92,4 @@ def test_no_number_is_told_that_is_not_known():
     assert Interval().within(np.array([1.0, 3.0]), np.array([2.0, 4.0])).empty
     assert not Interval(0.5, 2.0).known(1.0)
     assert Interval(1.99, 2.01).known(1.0)
+    assert not Interval(1e308, 1.7e308).known(1.0)

@@ -20,6 +20,11 @@ class Interval:
         """Whether no number is left."""
         return not self.low <= self.high
 
+    @property
+    def middle(self) -> float:
+        """The number halfway between the bounds, which are finite."""
+        return self.low + (self.high - self.low) / 2  # the sum of two large bounds is infinite
+
     def within(self, lows: np.ndarray, highs: np.ndarray) -> Interval:
         """The part that lies between all of these bounds too; empty if one of them is NaN."""
         low = float(lows.max()) if lows.size else -math.inf
@@ -32,13 +37,15 @@ class Interval:
         """Whether the interval is narrow: at most a tenth of its distance from another number."""
         if self.empty or not math.isfinite(self.high - self.low):
             return False
-        return self.high - self.low <= abs((self.low + self.high) / 2 - beside) / 10
+        return self.high - self.low <= abs(self.middle - beside) / 10
 
 
 #: Denominators of fractions that a reader recognises.
 _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 16)
 #: Whole numbers whose roots and reciprocal roots a reader recognises.
 _ROOTS = (2, 3, 5, 6, 7, 8, 10)
+#: The exponent of the largest power of two of float64.
+_MOST_EXPONENT = 1023
 #: Most digits of a number: more would be those of float64 itself.
 _DIGITS = 17
 
@@ -54,8 +61,8 @@ def simplest(interval: Interval) -> float:
         least = math.ceil(low * denominator) if abs(low) < 1e6 else None
         if least is not None and least <= high * denominator and abs(least) <= 64:
             return least / denominator
-    middle = (low + high) / 2
-    power = math.copysign(2.0 ** round(math.log2(abs(middle))), middle)
+    middle = interval.middle
+    power = math.copysign(2.0 ** min(round(math.log2(abs(middle))), _MOST_EXPONENT), middle)
     roots = [sign * number**power for number in _ROOTS for power in (0.5, -0.5) for sign in (1, -1)]
     for digits in range(1, _DIGITS):
         if digits == 4 and (root := next((one for one in roots if low <= one <= high), None)) is not None:
@@ -78,9 +85,9 @@ def written(value: float) -> str:
         return str(int(value))
     for denominator in (2, 3, 4, 5, 6, 8):
         if (
-            round(value * denominator)
+            abs(value) < 64
+            and round(value * denominator)
             and abs(value * denominator - round(value * denominator)) < 1e-12
-            and abs(value) < 64
         ):
             return f"{round(value * denominator)}/{denominator}"
     for number in _ROOTS:

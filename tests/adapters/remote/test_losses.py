@@ -6,16 +6,26 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import normspec
 from normspec import Verdict
+from normspec.adapters.frameworks import full_name
 from normspec.adapters.remote import host as hosting
-from normspec.adapters.remote.launching import interpreter, opened_target, start_host
+from normspec.adapters.remote.launching import environment_of_a_worker, interpreter, opened_target, start_host
 from normspec.adapters.remote.session import MOST_LOSSES
-from normspec.spec.errors import NormspecError, NotImportable, TargetLost, UnknownTarget, WrongSignature
+from normspec.conformance.running.judging_process import JudgingProcess
+from normspec.spec.errors import (
+    DeviceUnavailable,
+    NormspecError,
+    NotImportable,
+    TargetLost,
+    UnknownTarget,
+    WrongSignature,
+)
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
 
@@ -56,6 +66,30 @@ def test_a_crash_is_told_where_it_was_and_the_next_call_works(function, call):
     assert gone(process)
     assert call(target)["y"].shape == (4, 7)
     assert target.host.generation == 1
+
+
+def test_a_crash_is_told_of_the_thread_that_crashed(function, call):
+    """The other threads of a target are at lines of their own, which faulthandler prints too."""
+    target = function(
+        "import threading, time\ndef waits(seconds):\n    time.sleep(seconds)\n"
+        + ABOVE_ONE.format(
+            "threading.Thread(target=waits, args=(60,), daemon=True).start()\n        time.sleep(0.1)\n"
+            "        import ctypes; ctypes.string_at(0)"
+        )
+    )
+    with pytest.raises(TargetLost, match="SIGSEGV, in layer_norm"):
+        call(target, 100.0)
+
+
+@pytest.mark.parametrize("memory", [None, 1 << 70])
+def test_a_worker_is_the_first_to_go(function, call, memory):
+    """It is killed before others where the machine runs out of memory, whatever its own limit."""
+    target = function(
+        "def layer_norm(x, gamma, beta, *, eps, axes):\n"
+        "        return x * 0 + float(open('/proc/self/oom_score_adj').read())",
+        memory=memory,
+    )
+    assert (call(target)["y"] == 1000).all()
 
 
 @pytest.mark.parametrize(
@@ -253,6 +287,22 @@ def test_a_long_line_is_cut(function, call, capfd):
     assert capfd.readouterr().err == "x" * 500 + " ...\nafter\n"
 
 
+def test_text_may_come_in_pieces(function, call, capfd):
+    """A character and the words that begin a crash are recognised across two pieces, and nothing else is held back."""
+    does = (
+        "import os, time\n        for piece in (b'\\xc3', b'\\xa4 Fat', b'her\\n', b'Fatal Py', b'thon error: x'):\n"
+        "            os.write(2, piece); time.sleep(0.2)"
+    )
+    target = function(ABOVE_ONE.format(does))
+    call(target, 100.0)
+    target.close()
+    assert capfd.readouterr().err == "\u00e4 Father\n"
+    target = function(ABOVE_ONE.format("os.write(2, b'Fatal')").replace("def", "import os\ndef", 1))
+    call(target, 100.0)
+    target.close()
+    assert capfd.readouterr().err == "Fatal"
+
+
 def test_standard_input_is_empty(function, call):
     """A target that reads from it meets its end, and no request."""
     target = function(ABOVE_ONE.format("import sys; assert sys.stdin.read() == ''; x = x / 2"))
@@ -315,6 +365,7 @@ def test_a_target_that_can_be_opened_once(function, call, tmp_path):
         ("{'protocol': 2}", "not an answer"),
         ("{**GOOD, 'dtypes': ['float128']}", "not an answer"),
         ("{**GOOD, 'dtypes': []}", "not an answer"),
+        ("{**GOOD, 'dtypes': [['float64']]}", "not an answer"),
         ("{**GOOD, 'bindings': [{'operator': 'layer_norm'}]}", "not an answer"),
         ("{**GOOD, 'bindings': [{'operator': 'dance', 'name': 'x'}]}", "no operator is called 'dance'"),
         ("{**GOOD, 'bindings': [{**BINDING, 'conventions': {'eps': 'none'}}]}", "unknown convention 'eps'"),
@@ -361,6 +412,37 @@ while header := stdin.read(struct.calcsize("<4sIQ")):
     assert result.verdict is Verdict.ERROR and "not an answer to the request" in result.reason
 
 
+def test_a_worker_that_does_not_know_a_request_is_asked_on(tmp_path):
+    """Unsupported is an answer to every request: no device, a declined call. A failure leaves accepts to the call."""
+    script = tmp_path / "worker.py"
+    script.write_text("""
+import json, struct, sys
+BINDING = {"operator": "layer_norm", "name": "x", "accepts_all": False}
+OPENED = {"protocol": 1, "framework": "f", "version": "1", "dtypes": ["float64"], "bindings": [BINDING]}
+stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+while header := stdin.read(struct.calcsize("<4sIQ")):
+    _, length, more = struct.unpack("<4sIQ", header)
+    asked = json.loads(stdin.read(length))["body"]
+    stdin.read(more)
+    kind = asked["device"] if asked["do"] == "device" else asked.get("settings", {}).get("kind")
+    raised = {"kind": kind, "message": "what?", "stage": "", "by_a_part": False, "out_of_memory": False, "about": ""}
+    reply = {"ok": OPENED} if asked["do"] == "open" else {"raised": raised}
+    body = json.dumps({"arrays": [], "body": {"id": asked["id"], **reply}}).encode()
+    stdout.write(struct.pack("<4sIQ", b"NSPW", len(body), 0) + body)
+    stdout.flush()
+""")
+    target = opened_target(start_host(f"exec:{sys.executable} -S {script}"))
+    try:
+        for kind in ("Unsupported", "TargetRaised", "BadOutput"):
+            with pytest.raises(DeviceUnavailable, match=f"cannot say whether it runs on '{kind}': what?"):
+                target.check_device(kind)
+        accepts = target.bindings[0].accepts
+        found = {kind: accepts((3, 4), {"kind": kind}) for kind in ("Unsupported", "TargetRaised", "BadOutput")}
+        assert found == {"Unsupported": "what?", "TargetRaised": None, "BadOutput": None}
+    finally:
+        target.close()
+
+
 @pytest.mark.parametrize(
     ("target", "kind", "words"),
     [
@@ -392,6 +474,33 @@ def test_an_interpreter_that_is_none(tmp_path):
     program.chmod(0o755)
     with pytest.raises(NotImportable, match="exit status 9: I am no Python while it was imported"):
         opened_target(start_host("numpy", python=str(program)))
+
+
+def test_without_a_home(monkeypatch):
+    """In a container the user may have none: then JAX keeps no programs, and Keras has no configuration."""
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("KERAS_HOME", raising=False)
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", home)
+    found = environment_of_a_worker()
+    assert found["OMP_WAIT_POLICY"] == "passive" and not any(name.startswith("JAX") for name in found)
+    assert full_name("keras").startswith("keras[")
+
+
+def test_an_import_path_with_a_path_on_it(monkeypatch, call):
+    """Python ignores entries of sys.path that are no text, such as those of some conftest.py, and so do workers."""
+    monkeypatch.setattr(sys, "path", [*sys.path, Path("/somewhere")])
+    target = opened_target(start_host("numpy"))
+    try:
+        assert call(target)["y"].shape == (4, 7)
+    finally:
+        target.close()
+    judge = JudgingProcess.started("{}")
+    judge.close()
 
 
 def test_an_interpreter_that_starts_another(tmp_path, call):

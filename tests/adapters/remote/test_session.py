@@ -144,6 +144,15 @@ def test_another_number_of_results_is_no_answer(count):
     assert answers(request, {"outputs": [{"y": np.zeros(2)}] * 3}, ("y",))
 
 
+def test_values_of_another_kind_are_no_answer():
+    """An array in place of a mapping, or a list in place of a dtype, is wrong and nothing worse."""
+    assert not answers({"do": "call", "times": 1}, {"outputs": [np.zeros(2)]}, ("y",))
+    trait = {"dtype": "float32", "key": "subnormals", "value": "flushed", "evidence": "measured"}
+    assert answers({"do": "traits"}, {"traits": [trait]})
+    assert not answers({"do": "traits"}, {"traits": [{**trait, "dtype": ["float32"]}]})
+    assert not answers({"do": "open"}, {"protocol": np.ones(2)})
+
+
 def test_a_worker_turns_from_one_unit_to_the_next(monkeypatch, inputs):
     """Compiled code is dropped when the operator or the dtype changes, and at no other time."""
     server = Server()

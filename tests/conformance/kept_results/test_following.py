@@ -109,6 +109,11 @@ def test_what_cannot_be_followed_is_told(tmp_path, source, why):
         assert re.search(why, sources_of_target(mine).obstacle), sources_of_target(mine).obstacle
 
 
+def test_a_file_in_the_home_of_nobody_cannot_be_read():
+    """`~USER` stays as it is where there is no such user."""
+    assert sources_of_target("~nosuchuser/mine.py:layer_norm").obstacle == "mine.py cannot be read"
+
+
 def test_ordinary_sources_are_followed(tmp_path):
     """Texts, a file's own names, those of a module next to it, and loads of a kernel's memory reach nothing."""
     source = '''"""See a/b and c.py."""

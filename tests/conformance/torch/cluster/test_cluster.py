@@ -227,6 +227,8 @@ def test_what_a_cluster_cannot_judge_is_one_error(cluster, tmp_path):
         judged(lambda x, branch: x, cluster, framework="numpy")
     with pytest.raises(NotImportable, match=r"nothing\.py cannot be read"):
         judged(f"{tmp_path / 'nothing.py'}:residual", cluster)
+    with pytest.raises(NotImportable, match=r"~nosuchuser/nothing\.py cannot be read"):
+        judged("~nosuchuser/nothing.py:residual", cluster)
     (tmp_path / "beside.py").write_text("")
     (tmp_path / "needy.py").write_text("import numpy\nimport beside\ndef residual(x, branch): pass\n")
     with pytest.raises(NoCluster, match=r"No module named 'beside'.*only the file itself is sent to a cluster"):
