@@ -71,7 +71,7 @@ def error_from_plain(found: Mapping[str, Any]) -> Exception:
             return MissingGradient(message, tuple(map(str, found["missing"])))
         if kind == "BadOutput":
             return BadOutput(message, str(found["about"]))
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):  # the last: an array is neither true nor false
         return TargetLost("the worker's reply makes no sense")
     if kind in _LACKING:
         return _LACKING[kind](message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from normspec.adapters.worker.failures import error_from_plain, error_to_plain
@@ -115,6 +116,7 @@ def test_what_the_worker_itself_runs_into():
         {},
         {"kind": "TargetRaised"},
         {"kind": "TargetRaised", "message": "m"},
+        {"kind": "TargetRaised", "message": "m", "out_of_memory": np.ones(2)},
         {"kind": "MissingGradient", "message": "m", "missing": 3},
         {"kind": "BadOutput", "message": "m"},
         {"kind": "choices", "message": "m"},
