@@ -110,7 +110,7 @@ def without(unit: Unit, done: Collection[Key]) -> Unit:
 
 def expanded(asked: Sequence[str], op: Sequence[str] | None) -> tuple[str, ...]:
     """The targets to open for those that the user named: `sound` becomes all sound functions."""
-    from ..requests.implementation_targets import sound_targets  # it imports every sound function
+    from ..requests.library_targets import sound_targets  # it imports every sound function
 
     return tuple(dict.fromkeys(name for one in asked for name in (sound_targets(op) if one == SOUND else (one,))))
 

@@ -1,9 +1,8 @@
-"""Faults and sound variants as targets, so that they run through the same engine as everything else."""
+"""An implementation as a target, so that faults and sound variants run through the same engine as everything else."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -11,12 +10,6 @@ from ...adapters.binding import DERIVATIVES, Binding
 from ...adapters.numpy import BRIDGE
 from ...adapters.numpy.operators.implementation import Implementation
 from ...adapters.target import Target
-from ...spec.errors import UnknownOperator, UnknownTarget
-from ..faults import Fault
-from ..faults import registered as registered_faults
-from ..sound import Sound
-from ..sound import registered as registered_variants
-from .library_names import FAULT_PREFIX, SOUND_PREFIX
 
 
 def implementation_target(
@@ -35,30 +28,3 @@ def implementation_target(
         prepare=implementation.prepare,
     )
     return Target(name, "numpy", np.__version__, BRIDGE, (binding,))
-
-
-def sound_targets(op: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The target names of all sound variants, or of those of some operators."""
-    return tuple(f"{SOUND_PREFIX}{one.name}" for one in registered_variants() if op is None or one.operator in op)
-
-
-def library_target(target: str, op: Sequence[str] | None = None) -> Target:
-    """
-    A function of the library as a target, a sound one with the conventions it declares.
-
-    Raises UnknownTarget and UnknownOperator.
-    """
-    there: dict[str, Sound | Fault] = (
-        {f"{SOUND_PREFIX}{one.name}": one for one in registered_variants()}
-        if target.startswith(SOUND_PREFIX)
-        else {f"{FAULT_PREFIX}{one.name}": one for one in registered_faults()}
-    )
-    if target not in there:
-        near = difflib.get_close_matches(target, there, n=1)
-        hint = f"did you mean {near[0]}?" if near else "the kill tables list the names: docs/kill-table/README.md"
-        raise UnknownTarget(f"the library has no {target}; {hint}")
-    found = there[target]
-    if op is not None and found.operator not in op:
-        raise UnknownOperator(f"{target} is one of {found.operator}, not of {', '.join(op)}")
-    conventions = found.conventions if isinstance(found, Sound) else {}
-    return implementation_target(target, found.operator, found.build(), conventions)

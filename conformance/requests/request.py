@@ -197,7 +197,7 @@ class Request:
     def _resolved(self, target: GivenTarget) -> Target:
         """The target that lives in this process."""
         if isinstance(target, str) and is_in_library(target):
-            from .implementation_targets import library_target  # it imports the whole library
+            from .library_targets import library_target  # it imports the whole library
 
             return library_target(target, self.op)
         op, framework = self.op_of(target), self.framework_of(target)

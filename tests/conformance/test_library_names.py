@@ -7,8 +7,8 @@ import pytest
 import normspec
 from normspec.conformance.command_line.root import main
 from normspec.conformance.faults import FAULTS
-from normspec.conformance.requests.implementation_targets import library_target
 from normspec.conformance.requests.library_names import FAULT_PREFIX, SOUND_PREFIX, is_in_library
+from normspec.conformance.requests.library_targets import library_target
 from normspec.conformance.sound import DECLARED, SOUND
 from normspec.spec.errors import UnknownOperator, UnknownTarget
 

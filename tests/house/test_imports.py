@@ -31,7 +31,7 @@ JUDGES = {
     "checks": {"cases", "judging"},
     "sound": set(),
     "faults": {"checks", "sound"},
-    "requests": {"cases", "checks", "expected", "kept", "sound"},
+    "requests": {"cases", "checks", "expected", "faults", "kept", "sound"},
     "engine": {"cases", "checks", "judging", "requests", "results"},
 }
 

@@ -1,0 +1,42 @@
+"""The functions of the library by their names as targets. Imported where one is named: it builds the whole library."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from ...adapters.target import Target
+from ...spec.errors import UnknownOperator, UnknownTarget
+from ..faults import Fault
+from ..faults import registered as registered_faults
+from ..sound import Sound
+from ..sound import registered as registered_variants
+from .implementation_targets import implementation_target
+from .library_names import FAULT_PREFIX, SOUND_PREFIX
+
+
+def sound_targets(op: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The target names of all sound variants, or of those of some operators."""
+    return tuple(f"{SOUND_PREFIX}{one.name}" for one in registered_variants() if op is None or one.operator in op)
+
+
+def library_target(target: str, op: Sequence[str] | None = None) -> Target:
+    """
+    A function of the library as a target, a sound one with the conventions it declares.
+
+    Raises UnknownTarget and UnknownOperator.
+    """
+    there: dict[str, Sound | Fault] = (
+        {f"{SOUND_PREFIX}{one.name}": one for one in registered_variants()}
+        if target.startswith(SOUND_PREFIX)
+        else {f"{FAULT_PREFIX}{one.name}": one for one in registered_faults()}
+    )
+    if target not in there:
+        near = difflib.get_close_matches(target, there, n=1)
+        hint = f"did you mean {near[0]}?" if near else "the kill tables list the names: docs/kill-table/README.md"
+        raise UnknownTarget(f"the library has no {target}; {hint}")
+    found = there[target]
+    if op is not None and found.operator not in op:
+        raise UnknownOperator(f"{target} is one of {found.operator}, not of {', '.join(op)}")
+    conventions = found.conventions if isinstance(found, Sound) else {}
+    return implementation_target(target, found.operator, found.build(), conventions)
