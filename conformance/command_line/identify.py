@@ -26,7 +26,7 @@ def identify(context: click.Context, target: str, brief: bool, **given: Any) -> 
     derivatives there are, and how NaN, infinity, empty and constant groups are treated. Each line names the measurement
     behind it. Nothing is judged.
 
-    Exit status: 0 everything was established, 2 nothing was, 3 only a part.
+    Exit status: 0 something was established, 2 nothing was, 3 a target was lost on the way.
     """
     from ..identify.identifying import identify as identified
     from ..reporting.card import print_identification

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import signal
 import sys
@@ -59,9 +60,21 @@ def _print_error(message: str) -> None:
     click.echo(f"normspec: {one_line(message)}", err=True)
 
 
+def _meant(word: str) -> str:
+    """What somebody may have meant by a word that is no sub-command: a target to check, or one that is spelled so."""
+    from ...adapters.targets import TARGETS  # after a mistake alone, so that a command starts at once
+
+    near = difflib.get_close_matches(word, COMMANDS, n=1)
+    if word in TARGETS or ".py" in word or ":" in word:
+        near = [f"check {word}"]
+    return f"; did you mean `normspec {near[0]}`?" if near else ""
+
+
 def _usage(error: click.ClickException, arguments: Sequence[str]) -> str:
     """The message, and the command whose help says more; a parser that fails early does not know the sub-command."""
     message = error.format_message().rstrip(".")
+    if arguments and message.startswith("No such command"):
+        message += _meant(arguments[0])
     context = getattr(error, "ctx", None)
     command = next((f"normspec {word}" for word in arguments[:1] if word in COMMANDS), "normspec")
     return f"{message} (see `{context.command_path if context else command} --help`)"

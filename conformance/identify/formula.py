@@ -32,6 +32,13 @@ _VARIANCES = {
     "mean not subtracted": "mean(x^2)",
 }
 
+#: The variances and affine maps of the definitions. Only with them does the accuracy of y tell whether a formula is right.
+_AS_DEFINED = ("biased (n)", "unbiased (n - 1)", "divided by n")
+_AFFINE = ("gamma xhat + beta", "gamma xhat")
+
+#: A divisor of four values that is nearer to 4 than this is 4.
+_SURE = 2.0**-4
+
 
 def formula(operator: str, cells: Mapping[str, Cell]) -> str:
     """y as a formula, in training; empty if a line that it needs has an unknown value."""
@@ -46,10 +53,16 @@ def formula(operator: str, cells: Mapping[str, Cell]) -> str:
     if place not in _ROOTS or variance not in _VARIANCES:
         return ""
     taken = record.centred and variance != "mean not subtracted"
+    divisor = cells["variance"].evidence.get("relative") if record.centred and not taken else None
+    if divisor is not None and abs(float(divisor) - 1) > _SURE:
+        return ""  # of what is not centred, only a mean has a name here
     xhat = _ROOTS[place].format(d="(x - mean)" if taken else "x", v=_VARIANCES[variance])
     affine = words.get("affine", "gamma xhat") if "beta" in record.arguments else "gamma xhat"
     gain = words.get("gain", "gamma")
     if gain not in ("gamma", "1 + gamma") or not affine.startswith(("gamma", "xhat")):
+        return ""
+    is_as_defined = words.get("variance" if record.centred else "mean_square") in _AS_DEFINED and affine in _AFFINE
+    if is_as_defined and words.get("accuracy") == "no class":  # the few values behind the lines fit by chance
         return ""
     y = affine.partition(",")[0].replace("xhat", xhat)
     return f"y = {y if gain == 'gamma' else y.replace('gamma', '(1 + gamma)', 1)}"

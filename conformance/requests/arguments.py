@@ -124,9 +124,14 @@ def declared_of(parameters: Any, layout: Any, fixed: Any, layers: Any = False) -
     return Declarations(
         pairs_of(parameters, "parameters", '{"gamma": "g"}'),
         "" if layout is None else text_of(layout, "layout", LAYOUTS[-1]),
-        pairs_of(fixed, "fixed", '{"eps": 1e-6, "axes": -1}', (str, int, float, bool)),
+        pairs_of(_with_none_named(fixed), "fixed", '{"eps": 1e-6, "axes": -1}', (str, int, float, bool)),
         flag_of(layers, "layers"),
     )
+
+
+def _with_none_named(fixed: Any) -> Any:
+    """The settings, with None, as in a call without gamma, in the word that the command line has for it."""
+    return {key: "none" if one is None else one for key, one in fixed.items()} if isinstance(fixed, Mapping) else fixed
 
 
 def interpreters_of(value: Any) -> dict[str, str]:

@@ -290,3 +290,27 @@ def test_help_exits_0(capsys):
     for arguments in (["--help"], ["check", "--help"], ["selftest", "-h"], ["list", "-h"], ["explain", "-h"]):
         assert main(arguments) == 0
         assert "Usage: normspec" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("chek", "did you mean `normspec check`?"),
+        ("mine.py:layer_norm", "did you mean `normspec check mine.py:layer_norm`?"),
+        ("torch", "did you mean `normspec check torch`?"),
+        ("qqqq", "No such command 'qqqq' (see"),
+    ],
+)
+def test_a_word_that_is_no_command_is_answered(word, meant, capsys):
+    """A target without `check`, and a command that is spelled nearly so, are what somebody meant."""
+    assert main([word]) == 2
+    assert meant in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("word", "dtype"), [("fp16", "float16"), ("half", "float16"), ("bf16", "bfloat16"), ("fp32", "float32")]
+)
+def test_a_dtype_by_another_name_is_answered(word, dtype, capsys):
+    """Frameworks have short names, which are not those of reports."""
+    assert main(["check", "numpy", "--dtype", word]) == 2
+    assert f"did you mean '{dtype}'" in capsys.readouterr().err

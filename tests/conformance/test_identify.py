@@ -156,3 +156,24 @@ def test_the_command_prints_the_card_and_writes_it(tmp_path, capsys) -> None:
     assert {line["key"] for line in found["lines"]} == {one.key for one in probes_of("rms_norm")}
     assert main(["identify", f"{file}:rms_norm", "--brief"]) == 0
     assert "Finds the formula that fits" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("operator", "centre", "spread"),
+    [
+        ("layer_norm", lambda w, axes: np.median(w, axis=axes, keepdims=True), np.mean),
+        ("layer_norm", lambda w, axes: 0.0, np.sum),
+        ("rms_norm", lambda w, axes: 0.0, np.max),
+    ],
+)
+def test_a_formula_that_y_does_not_follow_is_not_named(operator: str, centre: Any, spread: Any) -> None:
+    """A median, a norm or a maximum fits the few values behind a line, and not y."""
+
+    def call(x: Any, gamma: Any, beta: Any = None, *, eps: float, axes: tuple[int, ...]) -> Any:
+        w = x.astype(np.float64)
+        d = w - centre(w, axes)
+        y = d / np.sqrt(spread(d * d, axis=axes, keepdims=True) + eps)
+        y = y if gamma is None else y * gamma
+        return (y if beta is None else y + beta).astype(x.dtype)
+
+    assert card(function(operator, call), operator).formula == ""

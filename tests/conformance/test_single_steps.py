@@ -66,8 +66,8 @@ def _tally(requirement: str, *, violated: bool = False, error: str = "", judged:
 def test_a_run_is_given_up_where_the_plain_call_fails_and_four_checks_raise() -> None:
     """Three errors may be those of three checks; nothing is given up where anything could be judged."""
     wrong, error = _tally("CM-T1", violated=True), _tally("LN-F1", error="raised")
-    given_up = Run._cannot_judge_anything
-    assert [given_up([wrong, *[error] * count]) for count in (3, 4)] == [False, True]
+    given_up = Run._failed_plain_call
+    assert [given_up([wrong, *[error] * count]) for count in (3, 4)] == ["", "CM-T1"]
     assert not given_up([wrong, *[error] * 4, _tally("LN-F2", judged=1)])
     assert not given_up([_tally("CM-T3", violated=True), *[error] * 4])
 
