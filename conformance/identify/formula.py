@@ -32,7 +32,7 @@ _VARIANCES = {
     "mean not subtracted": "mean(x^2)",
 }
 
-#: The variances and affine maps of the definitions. Only with them does the accuracy of y tell whether a formula is right.
+#: The variances and affine maps of the definitions: with these the accuracy of y tells whether a formula is right.
 _AS_DEFINED = ("biased (n)", "unbiased (n - 1)", "divided by n")
 _AFFINE = ("gamma xhat + beta", "gamma xhat")
 
