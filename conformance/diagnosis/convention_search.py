@@ -91,9 +91,8 @@ class ConventionSearch:
     #: The cases by the kind of their library: classes of storage have the same ones.
     _libraries: dict[tuple[Any, ...], Library] = attrs.field(init=False)
 
-    @_libraries.default
-    def _libraries_of_search(self) -> dict[tuple[Any, ...], Library]:
-        return {self.search.library.kind: self.search.library}
+    def __attrs_post_init__(self) -> None:
+        self._libraries = {self.search.library.kind: self.search.library}
 
     @cached_property
     def found(self) -> tuple[Excuse, ...]:
