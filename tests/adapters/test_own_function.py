@@ -122,7 +122,7 @@ def test_siblings_in_a_file(write):
 @pytest.mark.parametrize(
     ("name", "op", "message"),
     [
-        ("ln", None, "which operator is .*ln.* --op, one of layer_norm, batch_norm"),
+        ("ln", None, "which operator is .*ln.* --op .in Python, op=., one of layer_norm, batch_norm"),
         ("ln", ["layer_norm", "batch_norm"], "implements one operator: give one of layer_norm, batch_norm"),
     ],
 )
