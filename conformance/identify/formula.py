@@ -36,8 +36,8 @@ _VARIANCES = {
 _AS_DEFINED = ("biased (n)", "unbiased (n - 1)", "divided by n")
 _AFFINE = ("gamma xhat + beta", "gamma xhat")
 
-#: A divisor of four values that is nearer to 4 than this is 4.
-_SURE = 2.0**-4
+#: A mean square, over that of a division by n, is 1 if it is as near to 1 as this: one of other values is not.
+_NEAR_ONE = 2.0**-4
 
 
 def formula(operator: str, cells: Mapping[str, Cell]) -> str:
@@ -53,8 +53,8 @@ def formula(operator: str, cells: Mapping[str, Cell]) -> str:
     if place not in _ROOTS or variance not in _VARIANCES:
         return ""
     taken = record.centred and variance != "mean not subtracted"
-    divisor = cells["variance"].evidence.get("relative") if record.centred and not taken else None
-    if divisor is not None and abs(float(divisor) - 1) > _SURE:
+    relative = cells["variance"].evidence.get("relative") if record.centred and not taken else None
+    if relative is not None and abs(float(relative) - 1) > _NEAR_ONE:
         return ""  # of what is not centred, only a mean has a name here
     xhat = _ROOTS[place].format(d="(x - mean)" if taken else "x", v=_VARIANCES[variance])
     affine = words.get("affine", "gamma xhat") if "beta" in record.arguments else "gamma xhat"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -87,7 +88,7 @@ def test_what_a_failed_plain_call_leaves_untried_is_said():
 def test_one_dtype_is_checked_most_thoroughly(asked, foremost):
     """float32, or the first that is asked for and that the target has: there large calls are repeated as small ones."""
     target = specimen(VARIANT["ln-two-pass"])
-    target = normspec.adapters.target.replace(target, dtypes=("float16", "float32", "float64"))
+    target = replace(target, dtypes=("float16", "float32", "float64"))
     found = Run(Plan((target,), asked, "cpu", {}, profile_of("standard"), 0))
     repeats = {one: found.subject(target, target.bindings[0], one).large_repeats for one in target.dtypes}
     asked = asked or target.dtypes
