@@ -390,23 +390,28 @@ sys.stdin.buffer.read()
         opened_target(start_host(f"exec:{sys.executable} -S {script}"))
 
 
-def test_a_reply_without_outputs_is_no_reply(tmp_path):
-    """A worker that opens its target properly, and answers every call with nothing, is lost; the run goes on."""
-    script = tmp_path / "worker.py"
-    script.write_text("""
+#: A worker without NumPy: it opens a target, and answers every other request as {answer} says.
+_WORKER = """
 import json, struct, sys
-BINDING = {"operator": "layer_norm", "name": "x"}
-OPENED = {"protocol": 1, "framework": "f", "version": "1", "dtypes": ["float64"], "bindings": [BINDING]}
+BINDING = {{"operator": "layer_norm", "name": "x", **{binding}}}
+OPENED = {{"protocol": 1, "framework": "f", "version": "1", "dtypes": ["float64"], "bindings": [BINDING]}}
 stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
 while header := stdin.read(struct.calcsize("<4sIQ")):
     _, length, more = struct.unpack("<4sIQ", header)
     asked = json.loads(stdin.read(length))["body"]
     stdin.read(more)
-    ok = OPENED if asked["do"] == "open" else {"traits": []} if asked["do"] == "traits" else {}
-    body = json.dumps({"arrays": [], "body": {"id": asked["id"], "ok": ok}}).encode()
+    reply = {{"ok": OPENED}} if asked["do"] == "open" else {answer}
+    body = json.dumps({{"arrays": [], "body": {{"id": asked["id"], **reply}}}}).encode()
     stdout.write(struct.pack("<4sIQ", b"NSPW", len(body), 0) + body)
     stdout.flush()
-""")
+"""
+
+
+def test_a_reply_without_outputs_is_no_reply(tmp_path):
+    """A worker that opens its target properly, and answers every call with nothing, is lost; the run goes on."""
+    script = tmp_path / "worker.py"
+    answer = '{"ok": {"traits": []} if asked["do"] == "traits" else {}}'
+    script.write_text(_WORKER.format(binding={}, answer=answer))
     report = normspec.check(f"exec:{sys.executable} -S {script}", only=["LN-F1"], profile="quick", jobs=1)
     (result,) = report.results
     assert result.verdict is Verdict.ERROR and "not an answer to the request" in result.reason
@@ -415,22 +420,10 @@ while header := stdin.read(struct.calcsize("<4sIQ")):
 def test_a_worker_that_does_not_know_a_request_is_asked_on(tmp_path):
     """Unsupported is an answer to every request: no device, a declined call. A failure leaves accepts to the call."""
     script = tmp_path / "worker.py"
-    script.write_text("""
-import json, struct, sys
-BINDING = {"operator": "layer_norm", "name": "x", "accepts_all": False}
-OPENED = {"protocol": 1, "framework": "f", "version": "1", "dtypes": ["float64"], "bindings": [BINDING]}
-stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
-while header := stdin.read(struct.calcsize("<4sIQ")):
-    _, length, more = struct.unpack("<4sIQ", header)
-    asked = json.loads(stdin.read(length))["body"]
-    stdin.read(more)
-    kind = asked["device"] if asked["do"] == "device" else asked.get("settings", {}).get("kind")
-    raised = {"kind": kind, "message": "what?", "stage": "", "by_a_part": False, "out_of_memory": False, "about": ""}
-    reply = {"ok": OPENED} if asked["do"] == "open" else {"raised": raised}
-    body = json.dumps({"arrays": [], "body": {"id": asked["id"], **reply}}).encode()
-    stdout.write(struct.pack("<4sIQ", b"NSPW", len(body), 0) + body)
-    stdout.flush()
-""")
+    kind = 'asked["device"] if asked["do"] == "device" else asked.get("settings", {}).get("kind")'
+    rest = {"message": "what?", "stage": "", "by_a_part": False, "out_of_memory": False, "about": ""}
+    answer = f'{{"raised": {{"kind": {kind}, **{rest}}}}}'
+    script.write_text(_WORKER.format(binding={"accepts_all": False}, answer=answer))
     target = opened_target(start_host(f"exec:{sys.executable} -S {script}"))
     try:
         for kind in ("Unsupported", "TargetRaised", "BadOutput"):
