@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -311,3 +312,14 @@ def test_an_undefined_channel_in_inference_has_a_variance_of_zero() -> None:
     running = bad.inputs["running_var"]
     assert running is not None
     assert (bad.settings["eps"], (running == 0).tolist()) == (0, [False, True, False])
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
+def test_no_half_of_the_samples_stays_by_itself(n: int) -> None:
+    """Whatever order is drawn, a decision made by halves shows; of three samples one order escaped that."""
+    for drawn in permutations(range(n)):
+        stream: Any = SimpleNamespace(permutation=lambda _, drawn=drawn: np.array(drawn))
+        order = _mixing(stream, n)
+        assert sorted(order) == [*range(n)]
+        for half in (n // 2, (n + 1) // 2):
+            assert {*order[:half]} != {*range(half)}

@@ -15,8 +15,9 @@ import normspec
 from normspec import Verdict
 from normspec.adapters.frameworks import full_name
 from normspec.adapters.remote import host as hosting
+from normspec.adapters.remote.host import Host, Launch, Limits
 from normspec.adapters.remote.launching import environment_of_a_worker, interpreter, opened_target, start_host
-from normspec.adapters.remote.session import MOST_LOSSES
+from normspec.adapters.remote.session import MOST_LOSSES, RemoteRequest
 from normspec.conformance.running.judging_process import JudgingProcess
 from normspec.spec.errors import (
     DeviceUnavailable,
@@ -514,3 +515,13 @@ def test_the_folder_of_a_virtual_environment(tmp_path):
     (tmp_path / "bin" / "python").symlink_to(sys.executable)
     assert interpreter(str(tmp_path)) == str(tmp_path / "bin" / "python")
     assert interpreter("") == sys.executable
+
+
+def test_a_request_that_was_never_made_costs_no_worker():
+    """The clock had run out before it: five of them are no five losses, and the call may be made again."""
+    host = Host(Launch("mine", limits=Limits(seconds=1.0)))
+    host._spent = 2.0
+    with pytest.raises(TargetLost) as lost:
+        RemoteRequest(host, {"do": "call"}, "a binding").reply()
+    assert not lost.value.called
+    assert not host.losses and not host.lost

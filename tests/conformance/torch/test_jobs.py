@@ -281,3 +281,14 @@ def test_another_process_ends_in_silence():
         [sys.executable, "-c", judging_process._CODE, *sys.path], input=b"", capture_output=True, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+
+
+def test_a_listener_that_raises_ends_the_run():
+    """No unit is judged twice because of it, and it is no defect of ours."""
+
+    def listener(progress):
+        if threading.current_thread() is not threading.main_thread():  # a unit of the other process is judged
+            raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        by(2, listener=listener)

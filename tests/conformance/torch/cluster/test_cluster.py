@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from distributed import Client, LocalCluster
 import normspec
 from normspec.conformance.running import cluster as running
 from normspec.conformance.running.cluster import NoCluster
+from normspec.conformance.running.worker_pool import WorkerPool
 from normspec.spec.errors import NormspecError, NotImportable
 
 #: A sound function of NumPy: four units of a second each. `{before}` runs at each call.
@@ -259,3 +261,16 @@ def test_a_cluster_that_is_not_there(monkeypatch):
         pytest.raises(NormspecError, match="has no workers"),
     ):
         normspec.check("numpy", cluster=empty.scheduler_address)
+
+
+@pytest.mark.parametrize(("status", "heard", "found"), [("running", 0, None), ("running", 61, {}), ("closed", 0, {})])
+def test_a_scheduler_that_does_not_answer_once_has_lost_no_worker(status, heard, found):
+    """The workers are unknown for a while; they are lost if it stays away, or the connection is closed."""
+
+    def nthreads():
+        raise OSError("busy")
+
+    client: Any = SimpleNamespace(nthreads=nthreads, status=status)
+    pool = WorkerPool(client, "", {}, {}, lambda addresses: None)
+    pool._heard -= heard
+    assert pool.threads() == found
