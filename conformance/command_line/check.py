@@ -151,7 +151,8 @@ def check(
         "replay": replay,
         "reproduce": reproduce,
         "expected": configured.values.get("expected", ()),
-        **declared_options(parameters, layout, fixed, layers),
+        "layers": layers,
+        **declared_options(parameters, layout, fixed),
     }
     with contextlib.ExitStack() as kept:
         if context.params["html_file"] is not None and reproduce is None:  # the page shows scripts in any case

@@ -38,18 +38,20 @@ _layers = click.option(
 )
 
 
+def declaring_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that declare how a layer or a function is called."""
+    return _parameters(_layout(_fixed(command)))
+
+
 def layer_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a command that checks layers."""
-    return _parameters(_layout(_fixed(_layers(command))))
+    return declaring_options(_layers(command))
 
 
-def declared_options(
-    parameters: Sequence[str], layout: str | None, fixed: Sequence[str], layers: bool
-) -> dict[str, Any]:
-    """These options as arguments of `normspec.check`. Raises WrongDeclaration."""
+def declared_options(parameters: Sequence[str], layout: str | None, fixed: Sequence[str]) -> dict[str, Any]:
+    """The options that declare, as arguments of `check`, `compare` and `identify`. Raises WrongDeclaration."""
     return {
         "parameters": pairs("--parameters", parameters) or None,
         "layout": layout,
         "fixed": pairs("--fixed", fixed) or None,
-        "layers": layers,
     }

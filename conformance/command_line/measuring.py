@@ -12,6 +12,7 @@ import click
 from ..requests.configuration import configuration
 from .console import progress_on
 from .destination import ensure_writable
+from .layer_options import declared_options, declaring_options
 from .options import (
     config_option,
     device_option,
@@ -38,6 +39,7 @@ def measuring_options(default_operators: str, line: str) -> Callable[[Callable[.
             help=f"The dtype of all {line}s that are not about a particular dtype.",
         ),
         device_option,
+        declaring_options,
         python_option,
         time_limit_option,
         memory_limit_option,
@@ -78,4 +80,5 @@ def measured(
             time_limit=setting(context, configured, "time-limit"),
             memory_limit=setting(context, configured, "memory-limit"),
             progress=listener,
+            **declared_options(given["parameters"], given["layout"], given["fixed"]),
         )

@@ -11,7 +11,7 @@ from ...spec.errors import Unsupported
 from ...spec.layout import Layout
 from ...spec.operators import OPERATORS, Groups
 from ..cases.case import Case
-from .bench import MOMENTUM, Bench
+from .bench import Bench
 from .failing import UnclearAnswer
 from .probe import NORMALISATIONS, probe
 from .table import Cell
@@ -32,7 +32,7 @@ def _changed(bench: Bench, shape: tuple[int, ...], settings: dict[str, Any]) -> 
     ys = []
     for x in (before, after):
         inputs: dict[str, Any] = {"x": x.astype(kind)}
-        inputs |= {name: np.full(parameters, filled[name], kind) for name in bench.record.parameters}
+        inputs |= {name: np.full(parameters, filled[name], kind) if bench.takes(name) else None for name in bench.record.parameters}
         case = Case(bench.operator, inputs, settings, np.ones(shape, kind))
         ys.append(bench.outputs(case)["y"].astype(np.float64))
     # The change is so large that its whole group moves. Repeated calls only change last bits.
@@ -81,13 +81,13 @@ def trailing_axes(bench: Bench) -> Cell:
 
 def _placed(bench: Bench, **more: Any) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
     """Shapes of one rank that the binding takes, with the channels at axis 1 and at the last one, and settings."""
-    values = {"eps": 2.0**-10, "momentum": MOMENTUM, "training": True, **more}
+    values = {"eps": 2.0**-10, "momentum": bench.momentum, "training": True, **more}
     taken = False
     for shape in _SHAPES:
         for axis in (1, -1):
             x_shape = shape if axis == 1 else (shape[0], *shape[2:], shape[1])
             settings = {name: {**values, "channel_axis": axis}[name] for name in bench.record.settings}
-            if not bench.binding.accepts(x_shape, settings):
+            if not bench.declines(x_shape, settings):
                 taken = True
                 yield x_shape, settings
         if taken:

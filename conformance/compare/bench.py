@@ -83,6 +83,29 @@ class Bench:
     def format(self) -> Format:
         return FORMATS[self.dtype]
 
+    @property
+    def momentum(self) -> float:
+        """The weight of the new statistic in a call: the binding's own, or one that can be told from its opposite."""
+        fixed = self.binding.fixed.momentum
+        return MOMENTUM if fixed is None else fixed
+
+    def takes(self, name: str) -> bool:
+        """Whether a call can give this argument: a layer or function may have no gamma or no beta."""
+        given = self.binding.fixed.given
+        lacking = name in ("gamma", "beta") and given and not any(name in one for one in given)
+        return name in self.record.arguments and not lacking
+
+    def ensure_free(self, setting: str) -> None:
+        """Raise Unsupported if no call can vary this setting, so that a row about other values of it says so."""
+        fixed = getattr(self.binding.fixed, setting)
+        if fixed is not None:
+            raise Unsupported(f"its {setting} is {fixed:g}")
+
+    def ensure_takes(self, name: str) -> None:
+        """Raise Unsupported if no call can give this argument."""
+        if not self.takes(name):
+            raise Unsupported(f"it has no {name}")
+
     def at(self, dtype: str) -> Bench:
         """The same binding in another dtype. Raises Unsupported if the target does not have it."""
         if dtype not in self.target.dtypes:
@@ -109,6 +132,7 @@ class Bench:
     @cached_property
     def gained(self) -> tuple[float, ...]:
         """For each of GAINS, y of a group divided by y with a gamma of 1; gamma is passed as it is."""
+        self.ensure_takes("gamma")
         case = self._case([PATTERN], eps=1.0)
         gamma = case.inputs["gamma"]
         assert gamma is not None
@@ -143,7 +167,7 @@ class Bench:
         ranks = _RANKS_OF_SAMPLES if self.record.groups is Groups.SAMPLE_CHANNELS else _RANKS
         for rank in ranks:
             described = self._described(3, 4, rank)
-            if self.binding.accepts(shape_of(described), settings_of(described)) is None:
+            if self.declines(shape_of(described), settings_of(described)) is None:
                 return rank
         return ranks[0]
 
@@ -154,7 +178,7 @@ class Bench:
         A group of a sample is one channel, with positions if the rank allows. Another row asks which channels are
         normalised together.
         """
-        one = Description(self.operator, n, (("normal", 0),), eps=0.5, repeat=groups, momentum=MOMENTUM, rank=rank)
+        one = Description(self.operator, n, (("normal", 0),), eps=0.5, repeat=groups, momentum=self.momentum, rank=rank)
         return attrs.evolve(one, width=1)
 
     def parameters(self, groups: int, n: int) -> int:
@@ -177,23 +201,32 @@ class Bench:
         beta: Any = 0.0,
         g: Any = None,
         running: tuple[Any, Any] = (0.0, 1.0),
-        momentum: float = MOMENTUM,
         training: bool = True,
     ) -> Case:
-        """The call on these groups; numbers and arrays are rounded to the bench's dtype."""
+        """
+        The call on these groups; numbers and arrays are rounded to the bench's dtype.
+
+        A fixed eps replaces the one that is asked for, and a gamma or beta that the binding does not take is left out.
+        """
         kind = self.format.dtype
         rows = np.asarray(rows, dtype=np.float64)
         groups, n = rows.shape
         described = self._described(groups, n, self._rank)
         shape = Layout.of(self.operator, shape_of(described), settings_of(described)).parameter_shape
 
+        fixed = self.binding.fixed.eps
+
         def vector(values: Any) -> np.ndarray:
             return np.broadcast_to(np.asarray(values, dtype=np.float64), shape).astype(kind)
 
-        settings = settings_of(attrs.evolve(described, eps=eps, momentum=momentum, training=training))
+        settings = settings_of(attrs.evolve(described, eps=eps if fixed is None else fixed, training=training))
         given = {"gamma": gamma, "beta": beta, "running_mean": running[0], "running_var": running[1]}
         inputs: dict[str, np.ndarray | None] = {"x": np.empty(shape_of(described), kind)}
-        inputs |= {name: vector(value) for name, value in given.items() if name in self.record.arguments}
+        inputs |= {
+            name: vector(value) if self.takes(name) else None
+            for name, value in given.items()
+            if name in self.record.arguments
+        }
         drawn = Drawn(rows.shape, self.format, self.format, 0, "mixed", 1)
         if self.operator in _SUBLAYERS:
             made(self.operator, _SUBLAYERS[self.operator], drawn)
@@ -201,19 +234,29 @@ class Bench:
         cotangent = np.ones((groups, n)) if g is None else np.asarray(g, dtype=np.float64)
         return blank.replace(x=blank.layout.back(rows.astype(kind)), g=blank.layout.back(cotangent.astype(kind)))
 
+    def declines(self, shape: tuple[int, ...], settings: Mapping[str, Any], *, asked: bool = False) -> str | None:
+        """
+        Why a call with x of this shape and these settings cannot be made; None if it can.
+
+        With ``asked``, only what the binding has fixed counts: a call that it cannot be given says nothing about it.
+        """
+        # A fixed eps declines nothing: most rows hold for any eps, and the others ask `ensure_free`.
+        others = {name: value for name, value in settings.items() if name != "eps"}
+        reason = self.binding.fixed.declines(self.operator, shape, others)
+        return reason if reason or asked else self.binding.accepts(shape, settings)
+
     # -- calls -----------------------------------------------------------------------------------
 
     def start(self, case: Case, *, asked: bool = False, mode: str = "training", **options: Any) -> Any:
         """
         The evaluation of a case.
 
-        Raises Unsupported if the binding does not take such a call. With ``asked`` the call is made anyway, and the
-        target answers for itself.
+        Raises Unsupported if the binding does not take such a call. With ``asked``, a call that it only declines is
+        made anyway, and the target answers for itself.
         """
-        if not asked:
-            reason = self.binding.accepts(case.x.shape, case.settings)
-            if reason:
-                raise Unsupported(reason)
+        reason = self.declines(case.x.shape, case.settings, asked=asked)
+        if reason:
+            raise Unsupported(reason)
         return self.session.start(case.inputs, case.settings, parts=case.parts, mode=mode, **options)
 
     def outputs(self, case: Case, **options: Any) -> dict[str, np.ndarray]:

@@ -24,6 +24,7 @@ def default_eps(bench: Bench) -> Cell:
 
     It does so in the widest dtype, where eps is known best, and in the table's own, on which eps may depend.
     """
+    bench.ensure_free("eps")
     if bench.binding.defaults is None:
         raise ByCaller(f"{bench.binding.name} has no default eps")
     found = placement_of(bench).placement
@@ -61,6 +62,7 @@ def _default(bench: Bench, known: Fit) -> tuple[float, str, float]:
 @probe("eps_placement", "place of eps", (*NORMALISATIONS, *BLOCKS))
 def eps_placement(bench: Bench) -> Cell:
     """Finds the formula that fits witnesses with variances of about eps; for batch_norm in inference too."""
+    bench.ensure_free("eps")
     found = placement_of(bench)
     evidence = {"factors": list(found.measured), "distance": found.distance}
     text = found.placement.words(bench.record)
@@ -134,6 +136,7 @@ _BETWEEN = 2.0**-16 * (1 + 2.0**-24 + 2.0**-30)
 @probe("eps_float32", "eps in float64", dtype="float64")
 def eps_float32(bench: Bench) -> Cell:
     """Compares the target with itself: whether y differs between an eps and its float32 neighbour."""
+    bench.ensure_free("eps")
     rounded = float(np.float32(_BETWEEN))
     given, near, far = (factor_at(bench, 2.0**-20, eps) for eps in (_BETWEEN, rounded, 4 * rounded))
     if abs(given / far - 1) < 2.0**-8:
@@ -151,6 +154,7 @@ def eps_zero(bench: Bench) -> Cell:
 
     It also tells what becomes of a group without variance, or of zeros.
     """
+    bench.ensure_free("eps")
     deviation = 2.0**-6 if bench.format.name == "float16" else 2.0**-12
     known = placement_of(bench)
     factor = factor_at(bench, deviation, 0.0, asked=True)
@@ -163,7 +167,7 @@ def eps_zero(bench: Bench) -> Cell:
             raise UnclearAnswer("no eps explains the result")
         text = f"taken as {shortest(used, 2.0**-6)}"
     record = bench.record
-    beta = 0.5 if "beta" in record.arguments else 0.0
+    beta = 0.5 if bench.takes("beta") else 0.0
     alike, left = "constants" if record.centred else "zeros", "beta" if beta else "0"
     group = np.full(4, 3.0 if record.centred else 0.0)
     try:

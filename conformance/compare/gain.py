@@ -25,6 +25,8 @@ def gain(bench: Bench) -> Cell:
 
     If the target adds 1 to gamma, other rows pass gamma - 1.
     """
+    if not bench.takes("gamma"):
+        return Cell("no gamma")
     found = bench.gained
     evidence = {"gamma": list(GAINS), "over_that_of_1": list(found)}
     for name, factor in _GAINS.items():
@@ -47,9 +49,16 @@ _MAPS = {
 }
 
 
+#: The map of what takes no gamma, no beta or neither.
+_WITHOUT = {("gamma",): "xhat + beta", ("beta",): "gamma xhat", ("gamma", "beta"): "xhat"}
+
+
 @probe("affine", "affine map", (name for name in NORMALISATIONS if "beta" in OPERATORS[name].arguments))
 def affine_map(bench: Bench) -> Cell:
     """Compares y of one group for a gamma of 2 and a beta of 3 with that for 1 and 0."""
+    lacking = [name for name in ("gamma", "beta") if not bench.takes(name)]
+    if lacking:
+        return Cell(", ".join((_WITHOUT[tuple(lacking)], *(f"no {name}" for name in lacking))))
     z = bench.call([PATTERN], eps=1.0).group
     y = bench.call([PATTERN], eps=1.0, gamma=_GAMMA, beta=_BETA).group
     evidence = {"xhat": [float(v) for v in z], "y": [float(v) for v in y]}

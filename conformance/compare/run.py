@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 
 from ...adapters.binding import Binding
+from ...adapters.declarations import NOTHING_DECLARED
 from ...adapters.dtypes import check_dtype
 from ...adapters.frameworks import KNOWN
 from ...adapters.remote.host import Limits
@@ -23,6 +24,7 @@ from ...spec.errors import CALL_FAILED, TargetRaised, UnknownDtype, Unsupported
 from ..cores import cores
 from ..engine.progress import Listener, Progress
 from ..requests.arguments import (
+    declared_of,
     flag_of,
     framework_of,
     interpreters_of,
@@ -66,6 +68,9 @@ def compare(
     python: str | Mapping[str, str] | None = None,
     time_limit: float | None = DEFAULT_LIMITS.seconds,
     memory_limit: int | None = DEFAULT_LIMITS.memory,
+    parameters: Mapping[str, str] | None = None,
+    layout: str | None = None,
+    fixed: Mapping[str, object] | None = None,
     progress: Listener | None = None,
 ) -> Comparison:
     """
@@ -75,19 +80,21 @@ def compare(
     ``dtype``: the dtype of every row that is not about another one. ``framework``: the framework whose tensors
     functions take, if their imports do not tell. ``all_bindings``: measure all bindings of an operator that a target
     has, and not only the first. ``python``, ``time_limit``, ``memory_limit``: as in `check`; the time is for one row.
+    ``parameters``, ``layout``, ``fixed``: as in `check`, for every layer and function among the targets.
     ``progress`` receives a Progress after every cell.
 
     Raises a NormspecError, before anything is measured, if the request cannot be carried out.
     """
     return measure(
         targets, op=op, dtype=dtype, device=device, framework=framework, all_bindings=all_bindings, python=python,
-        time_limit=time_limit, memory_limit=memory_limit, progress=progress,
+        time_limit=time_limit, memory_limit=memory_limit, parameters=parameters, layout=layout, fixed=fixed,
+        progress=progress,
     )  # fmt: skip
 
 
 def measure(
     targets: Any, *, op: Any, dtype: Any, device: Any, framework: Any, all_bindings: Any, python: Any, time_limit: Any,
-    memory_limit: Any, progress: Any, every_operator: bool = False,
+    memory_limit: Any, parameters: Any, layout: Any, fixed: Any, progress: Any, every_operator: bool = False,
 ) -> Comparison:  # fmt: skip
     """Like `compare`; ``every_operator``: if no operator is named, take all operators of functions and layers."""
     check_dtype(text_of(dtype, "dtype", "float32"))
@@ -104,6 +111,7 @@ def measure(
         seed=0,
         pythons=interpreters_of(python),
         limits=limits_of(time_limit, memory_limit, device),
+        declared=declared_of(parameters, layout, fixed),
     )
     every, listener = flag_of(all_bindings, "all_bindings"), listener_of(progress)
     opened = _opened(given, request)
@@ -133,20 +141,22 @@ def _opened(given: Sequence[Any], request: Request) -> list[Target]:
     """
     The targets in the order given, opened; a Target stays as it is.
 
-    A framework that is named for functions does not apply to targets that have their own.
+    What is said of functions and layers, their framework and how they are called, does not apply to targets known by
+    name, if there are others.
     """
     known_names = [one for one in given if isinstance(one, str) and one in TARGETS]
     functions = [one for one in given if not isinstance(one, Target) and one not in known_names]
     found: dict[int, Target] = {place: one for place, one in enumerate(given) if isinstance(one, Target)}
-    groups = [(known_names, None), (functions, request.framework)]
-    if request.framework is None:  # open all at once, so that all workers start together
-        groups = [([one for one in given if not isinstance(one, Target)], None)]
+    about_known = attrs.evolve(request, framework=None, declared=NOTHING_DECLARED if functions else request.declared)
+    groups = [(known_names, about_known), (functions, request)]
+    if request == about_known:  # open all at once, so that all workers start together
+        groups = [([one for one in given if not isinstance(one, Target)], request)]
     try:
-        for members, framework in groups:
+        for members, asked in groups:
             if not members:
                 continue
             places = [place for place, one in enumerate(given) if place not in found and any(one is m for m in members)]
-            opened = attrs.evolve(request, targets=tuple(given[place] for place in places), framework=framework).open()
+            opened = attrs.evolve(asked, targets=tuple(given[place] for place in places)).open()
             found.update(zip(places, opened, strict=True))
     except BaseException:
         for place, target in found.items():

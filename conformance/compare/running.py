@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .bench import MOMENTUM, Answer, Bench
+from .bench import Answer, Bench
 from .decimals import shortest
 from .failing import ByCaller, UnclearAnswer
 from .probe import probe
@@ -33,7 +33,7 @@ def _update(bench: Bench) -> Answer:
 @probe("momentum", "momentum weighs", ("batch_norm",))
 def momentum(bench: Bench) -> Cell:
     """Compares the weight of the batch's mean in the result with the momentum that was passed."""
-    handed = 1 - MOMENTUM if bench.binding.conventions.get("momentum") == "old" else MOMENTUM
+    handed = 1 - bench.momentum if bench.binding.conventions.get("momentum") == "old" else bench.momentum
     weight = _weight(_update(bench))
     evidence = {"momentum": handed, "weight_of_new": weight}
     near = 16 * bench.format.unit_roundoff

@@ -58,6 +58,7 @@ def inf(bench: Bench) -> Cell:
 @probe("subnormal_inputs", "subnormal inputs", NORMALISATIONS)
 def subnormal_inputs(bench: Bench) -> Cell:
     """Passes half the smallest normal number, and a gamma that makes y a normal one; eps = 1 adds no factor."""
+    _ensure_free(bench)
     least = bench.format.smallest_normal
     y = bench.call([PATTERN * least / 2], eps=1.0, gamma=16.0).group
     return _kept(y, 8 * least)
@@ -66,9 +67,15 @@ def subnormal_inputs(bench: Bench) -> Cell:
 @probe("subnormal_outputs", "subnormal outputs", NORMALISATIONS)
 def subnormal_outputs(bench: Bench) -> Cell:
     """Passes twice the smallest normal number, and a gamma that makes y a subnormal one."""
+    _ensure_free(bench)
     least = bench.format.smallest_normal
     y = bench.call([PATTERN * least * 2], eps=1.0, gamma=0.125).group
     return _kept(y, least / 4)
+
+
+def _ensure_free(bench: Bench) -> None:
+    bench.ensure_free("eps")
+    bench.ensure_takes("gamma")
 
 
 def _kept(y: np.ndarray, exact: float) -> Cell:

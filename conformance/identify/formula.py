@@ -57,12 +57,13 @@ def formula(operator: str, cells: Mapping[str, Cell]) -> str:
     if relative is not None and abs(float(relative) - 1) > _NEAR_ONE:
         return ""  # of what is not centred, only a mean has a name here
     xhat = _ROOTS[place].format(d="(x - mean)" if taken else "x", v=_VARIANCES[variance])
-    affine = words.get("affine", "gamma xhat") if "beta" in record.arguments else "gamma xhat"
     gain = words.get("gain", "gamma")
-    if gain not in ("gamma", "1 + gamma") or not affine.startswith(("gamma", "xhat")):
+    alone = "xhat" if gain == "no gamma" else "gamma xhat"
+    affine = words.get("affine", alone) if "beta" in record.arguments else alone
+    if gain not in ("gamma", "1 + gamma", "no gamma") or not affine.startswith(("gamma", "xhat")):
         return ""
     is_as_defined = words.get("variance" if record.centred else "mean_square") in _AS_DEFINED and affine in _AFFINE
     if is_as_defined and words.get("accuracy") == "no class":  # the few values behind the lines fit by chance
         return ""
     y = affine.partition(",")[0].replace("xhat", xhat)
-    return f"y = {y if gain == 'gamma' else y.replace('gamma', '(1 + gamma)', 1)}"
+    return f"y = {y.replace('gamma', '(1 + gamma)', 1) if gain == '1 + gamma' else y}"

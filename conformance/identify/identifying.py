@@ -28,6 +28,9 @@ def identify(
     python: str | Mapping[str, str] | None = None,
     time_limit: float | None = DEFAULT_LIMITS.seconds,
     memory_limit: int | None = DEFAULT_LIMITS.memory,
+    parameters: Mapping[str, str] | None = None,
+    layout: str | None = None,
+    fixed: Mapping[str, object] | None = None,
     progress: Listener | None = None,
 ) -> Identification:
     """
@@ -42,7 +45,8 @@ def identify(
     targets = target if isinstance(target, (list, tuple)) else [target]
     found = measure(
         targets, op=op, dtype=dtype, device=device, framework=framework, all_bindings=all_bindings, python=python,
-        time_limit=time_limit, memory_limit=memory_limit, progress=progress, every_operator=True,
+        time_limit=time_limit, memory_limit=memory_limit, parameters=parameters, layout=layout, fixed=fixed,
+        progress=progress, every_operator=True,
     )  # fmt: skip
     cards = tuple(_cards(found))
     failing = [bool(card.failing) for card in cards]
