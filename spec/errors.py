@@ -121,6 +121,11 @@ class SourceLine:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
+    @property
+    def with_source(self) -> str:
+        """The line with its text, if that is known: ``mine.py:3: raise ValueError("no kernel")``."""
+        return f"{self}: {self.source}" if self.source else str(self)
+
 
 class TargetRaised(Exception):
     """The target raised while it was called or differentiated."""

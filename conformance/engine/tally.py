@@ -191,7 +191,9 @@ def findings(
         elif check.raising == "violates" and failure_is_about(check, subject, case, failure):
             add(Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure)))
         elif tally is not None:
-            tally.error = tally.error or (f"the call {note}" if raised else note)
+            # No counterexample shows the line of an error, so its reason does.
+            at = f", at {failure.where.with_source}" if raised and failure.where is not None else ""
+            tally.error = tally.error or (f"the call {note}{at}" if raised else note)
     except NormspecError:  # the user's own mistake, such as a NAME_accepts that returns False
         raise
     except Exception as error:  # a defect of normspec: exceptions of a target are caught above

@@ -76,9 +76,7 @@ def provocation_rows(case: Counterexample) -> list[Row]:
 def raised_at(case: Counterexample) -> str:
     """The line of the user's own file that raised; empty if none did."""
     where = None if case.raised is None else case.raised.where
-    if where is None:
-        return ""
-    return f"{where}: {where.source}" if where.source else str(where)
+    return "" if where is None else where.with_source
 
 
 def _is_plain(case: Counterexample) -> bool:

@@ -311,7 +311,7 @@ def test_what_needs_gradients_that_raise_is_an_error() -> None:
 
 
 def test_an_error_is_told_before_what_is_declined() -> None:
-    """Where some calls are declined and another one raises, the reason of the error is what that raised."""
+    """Where some calls are declined and another one raises, the error's reason is what that raised, and its line."""
 
     def call(x: np.ndarray, *arguments: Any, eps: float, axes: tuple[int, ...]) -> Any:
         if eps == 0:
@@ -322,7 +322,10 @@ def test_an_error_is_told_before_what_is_declined() -> None:
 
     found = result(run(function("layer_norm", call), requirements={"CM-T1", "LN-F1"}), "LN-F1")
     assert found.verdict is Verdict.ERROR
-    assert found.reason == "the call raised IndexError: one axis"
+    raised, _, line = found.reason.partition(", at ")
+    assert raised == "the call raised IndexError: one axis"
+    place, _, source = line.partition(": ")
+    assert "test_declining.py:" in place and source == 'raise IndexError("one axis")'
 
 
 def test_a_result_of_another_kind_is_not_told_as_an_exception() -> None:
