@@ -92,7 +92,8 @@ def _in_every_group_alike(runs: RelatedCalls) -> Iterator[Claim]:
     alike = grown.placed(lambda values: np.full(values.shape, values[best]))
     others = np.arange(len(grown.error)) != best
     note = f"eps times {GROWTH:g}: the growth of var + eps, compared with that in group {best}"
-    yield Claim(runs["after"].case, grown, alike, _NAME, note, others)
+    exactly = np.full(grown.error.shape, runs["after"].eps - runs["before"].eps)
+    yield Claim(runs["after"].case, grown, alike, _NAME, note, others, exactly)
 
 
 def _by_what_eps_grows(runs: RelatedCalls) -> Iterator[Claim]:

@@ -64,6 +64,8 @@ class Claim:
     note: str
     #: The elements that it claims; None for all.
     where: np.ndarray | None = None
+    #: The exact left side, if the right side comes from other results and the left side is no result itself.
+    exactly: np.ndarray | None = None
 
     def compared(self) -> Comparison:
         """The distance of the two sides in bounds. Where both sides are infinite or NaN, nothing is judged."""

@@ -87,7 +87,10 @@ class Relation:
             found = subject.finding(
                 claim.case, claim.name, lambda normative, p=place: claims(normative)[p].compared(), claim.note
             )
-            yield subject.related(found, claim.left.value.shape)
+            if claim.exactly is None:
+                yield subject.related(found, claim.left.value.shape)
+            else:
+                yield attrs.evolve(found, exact=float(claim.exactly[found.index])) if found.violated else found
 
     def _received(self, subject: Subject, case: Case) -> dict[str, tuple[Case, np.ndarray]] | None:
         """Each call's case and y, in the first form without parameters that the target takes."""

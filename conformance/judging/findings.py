@@ -43,7 +43,7 @@ class Finding:
     expected: float | None = None
     got: float | None = None
     envelope: float | None = None
-    #: The exact value there, where ``expected`` was computed from results of the target's other calls.
+    #: The exact value there, where ``expected`` was computed from other results of the target.
     exact: float | None = None
     note: str = ""
     #: The declared conventions that the output depends on, if it passes only under them; empty if it passes anyway.

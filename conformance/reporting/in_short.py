@@ -40,7 +40,7 @@ def _told(finding: Finding) -> str:
     how = finding.clearest.reason
     if case is not None and case.expected is not None and case.got is not None:
         place = case.output + (f"[{', '.join(map(str, case.index))}]" if case.index else "")
-        should = "should be" if case.exact is None else "another call implies"
+        should = "should be" if case.exact is None else "other results imply"
         how = f"{place} is {decimal(case.got)}, and {should} {decimal(case.expected)}"
     upstream = finding.clearest.upstream
     how = how if upstream is None else f"{how}; {upstream.binding} does the same"

@@ -271,6 +271,13 @@ def test_a_law_shows_the_exact_value_too() -> None:
     assert [label for label, _ in wrong_rows(found)] == ["wrong", "exact", "implied", "got", "envelope", "error"]
 
 
+def test_what_another_group_implies_is_shown_with_the_exact_value() -> None:
+    """LN-F3 compares groups of one function, all of them wrong: var + eps grows by 3 eps where eps stands inside."""
+    found = shown("ln-eps-on-std", "LN-F3")
+    assert found.expected is not None and found.exact == 0.75 * found.settings["eps"]  # eps has grown by 4
+    assert [label for label, _ in wrong_rows(found)] == ["wrong", "exact", "implied", "got", "envelope", "error"]
+
+
 def test_the_formula_shows_one_right_value() -> None:
     """The value that the formula gives is the expected one."""
     found = shown("ln-unbiased-variance", "LN-F1")
