@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping
 
 from .errata import errata
-from .operators import OPERATORS, Groups
 from .reader import Requirement, pages, prefixes, requirements, withdrawn
 
 #: The contents of each page, in a few words.
@@ -47,20 +46,13 @@ def subjects() -> Mapping[str, Mapping[str, tuple[Requirement, ...]]]:
     """
     Return all requirements by subject, the heading of their section, and within it by title.
 
-    Sections come in the order of the pages; `The formula` and `The formula in training` are one. Requirements of
-    operators that normalise a sample's channels appear under the title of layer_norm's with the same number.
+    Sections come in the order of the pages; `The formula` and `The formula in training` are one.
     """
     found: dict[str, dict[str, list[Requirement]]] = {}
     for one in requirements().values():
         subject = one.subject.removesuffix(" in training")
-        found.setdefault(subject, {}).setdefault(_title(one), []).append(one)
+        found.setdefault(subject, {}).setdefault(one.title, []).append(one)
     return {subject: {title: tuple(ones) for title, ones in titles.items()} for subject, titles in found.items()}
-
-
-def _title(one: Requirement) -> str:
-    """The title; for an operator that normalises a sample's channels, that of layer_norm's with the same number."""
-    record, same = OPERATORS.get(one.page), requirements().get(f"LN-{one.id[3:]}")
-    return same.title if same and record and record.groups is Groups.SAMPLE_CHANNELS else one.title
 
 
 def contents() -> str:

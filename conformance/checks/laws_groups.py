@@ -75,7 +75,7 @@ def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 @check("BN-L5", when=in_training, raising="violates", modes=BOTH, of="formula")
-def sample_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
+def value_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     """Permuting the values of every channel in the same way permutes y."""
     order = _mixing(case.random("samples"), case.layout.size)
 
@@ -83,7 +83,7 @@ def sample_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
         return case.layout.back(case.layout.rows(values)[:, order])
 
     moved = case.replace(x=permute(case.x), g=permute(case.g))
-    yield from _permuted(subject, case, moved, permute, "samples permuted")
+    yield from _permuted(subject, case, moved, permute, "values permuted")
 
 
 def _mixing(random: Stream, n: int) -> np.ndarray:

@@ -148,7 +148,6 @@ ABOUT = {
     "deterministic": ("repeated calls agree bitwise",),
     "batch-invariant": (
         "permuting the groups, bitwise",
-        "permuting samples and",
         "alone, bitwise",
         "samples are independent",
     ),
