@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..spec.errors import UnknownFramework, UnknownOperator, UnknownTarget, choices
-from ..spec.operators import OPERATORS
+from ..spec.operators import OPERATORS, operator_spelt
 from . import own_function
 from .declarations import NOTHING_DECLARED, Declarations
 from .frameworks import KNOWN, SLOW, adapter, check_framework, check_framework_name, full_name, installed
@@ -35,7 +35,7 @@ def check_operators(op: str | Sequence[str] | None) -> tuple[str, ...]:
     names = (op,) if isinstance(op, str) else tuple(dict.fromkeys(op))
     for name in names:
         if name not in OPERATORS:
-            raise UnknownOperator(f"unknown operator {name!r}{choices(name, OPERATORS)}")
+            raise UnknownOperator(f"unknown operator {name!r}{choices(operator_spelt(name) or name, OPERATORS)}")
     if not names:
         raise UnknownOperator(f"no operator is named; choose from {', '.join(OPERATORS)}")
     return names

@@ -7,6 +7,7 @@ A record from elsewhere (`enter`) brings both with it.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -121,6 +122,18 @@ class Operator:
     def statistics(self) -> tuple[str, ...]:
         """The running statistics that it takes, and returns updated."""
         return tuple(name for name in self.arguments if name.startswith("running_"))
+
+
+#: What frameworks' names of layers, and other spellings, have in addition to an operator's: LayerNormalization,
+#: BatchNorm1d, "layer norm", pre-norm.
+_OF_A_LAYER = re.compile(r"ali[sz]ation|[\s_-]?\d*d$|[\s_-]")
+
+
+def operator_spelt(word: str) -> str | None:
+    """The operator that a word means in another spelling, such as RMSNorm, "layer norm" or BN; None if it is none."""
+    bare = _OF_A_LAYER.sub("", word.strip().lower())
+    spelt = (name for name, one in OPERATORS.items() if bare == name.replace("_", "") or word.strip() == one.prefix)
+    return next(spelt, None)
 
 
 _NORM = ("x", "gamma", "beta")

@@ -6,13 +6,15 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
+import attrs
 import click
 from rich.console import Console
 
 from ...spec import Requirement, requirements
+from ...spec.convention_sections import convention
 from ...spec.errata import Erratum, errata
 from ...spec.operators import Operator
-from ..explaining.explaining import Found, meant
+from ..explaining.explaining import Declaration, Found, meant, search
 from ..reporting.explained import (
     print_erratum,
     print_found,
@@ -21,6 +23,7 @@ from ..reporting.explained import (
     print_operator,
     print_requirement,
 )
+from ..reporting.explained_convention import print_convention
 from ..reporting.layout import console_on
 
 #: The word for every requirement and every erratum.
@@ -39,20 +42,27 @@ def _printers(word: str) -> list[Callable[[Console], None]]:
         return [partial(print_erratum, thing)]
     if isinstance(thing, Operator):
         return [partial(print_operator, thing)]
+    if isinstance(thing, Declaration):
+        printers = [partial(print_convention, convention(thing.key), thing.value)]
+        mentioned = None if thing.value else search(thing.key)
+        if mentioned is not None and not mentioned.passages:
+            printers.append(partial(print_found, attrs.evolve(mentioned, explained=True)))
+        return printers
     if isinstance(thing, Found):
         return [partial(print_found, thing)]
     return [partial(print_mistake, one) for one in thing]
 
 
 @click.command()
-@click.argument("words", metavar="[ID|FAULT|OPERATOR|TEXT|all]...", nargs=-1)
+@click.argument("words", metavar="[ID|FAULT|OPERATOR|CONVENTION|TEXT|all]...", nargs=-1)
 def explain(words: tuple[str, ...]) -> int:
     """
-    Print a requirement, an erratum, a fault or an operator, each with the address of its page.
+    Print a requirement, an erratum, a fault, an operator or a convention, each with the address of its page.
 
     A requirement (LN-F3) has its sentence, formula, reason, the faults that it excludes, what they cost on ordinary
-    data, computed now, and how one is corrected. A subject (gradients) lists its requirements, and any other text is
-    searched for: "std + eps". Without a word it lists all requirements by subject, and `all` prints them.
+    data, computed now, and how one is corrected. A convention (storage=H2, storage or H2) has its values and what they
+    cost. A subject (gradients) lists its requirements, and any other text is searched for: "std + eps". Without a word
+    it lists all requirements by subject, and `all` prints them.
     """
     found = [printer for word in words for printer in _printers(word)] or [print_index]
     console = console_on(sys.stdout)

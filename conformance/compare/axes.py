@@ -32,7 +32,10 @@ def _changed(bench: Bench, shape: tuple[int, ...], settings: dict[str, Any]) -> 
     ys = []
     for x in (before, after):
         inputs: dict[str, Any] = {"x": x.astype(kind)}
-        inputs |= {name: np.full(parameters, filled[name], kind) if bench.takes(name) else None for name in bench.record.parameters}
+        inputs |= {
+            name: np.full(parameters, filled[name], kind) if bench.takes(name) else None
+            for name in bench.record.parameters
+        }
         case = Case(bench.operator, inputs, settings, np.ones(shape, kind))
         ys.append(bench.outputs(case)["y"].astype(np.float64))
     # The change is so large that its whole group moves. Repeated calls only change last bits.

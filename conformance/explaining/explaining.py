@@ -1,7 +1,8 @@
 """
 The meaning of a word or a text to `normspec explain`.
 
-It is a requirement, an erratum, a fault or an operator; or a selection as for `--only`; or else text to search for.
+It is a requirement, an erratum, a fault, an operator or a convention; or a selection as for `--only`; or else text to
+search for.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from collections.abc import Iterator
 import attrs
 
 from ...spec import Requirement, requirements, withdrawn
+from ...spec.conventions import CONVENTIONS
 from ...spec.errata import Erratum, errata
-from ...spec.errors import NormspecError
-from ...spec.operators import OPERATORS, Operator
+from ...spec.errors import NormspecError, choices
+from ...spec.operators import OPERATORS, Operator, operator_spelt
 from ...spec.reader import pages
 from ..faults.registry import Fault
 from ..requests.choosing import UnknownSelection, replacement, selected
@@ -27,14 +29,14 @@ NEAREST = 3
 SPELT_SO = 0.9
 #: Endings of words; without them "cancellation" finds "cancels" too.
 ENDINGS = re.compile(r"(?<=\w{4})(ations?|ings?|ions?|ed|es|e|s)$")
-#: What frameworks' names of layers have in addition to an operator's: LayerNormalization, BatchNorm1d.
-OF_A_LAYER = re.compile(r"ali[sz]ation|_?\d*d$|_")
+#: The convention whose values have names that stand for nothing else: H0, H1, H2, native.
+_PRINTED_ALONE = "storage"
 #: A word that looks like an id is not searched for: LN-F99, err-3.
 LIKE_AN_ID = re.compile(r"[A-Za-z]{2,3}-[A-Za-z]?\d+")
 
 
 class NothingToExplain(NormspecError):
-    """No requirement, erratum, fault or operator has the name, and no page has the text."""
+    """No requirement, erratum, fault, operator or convention has the name, and no page has the text."""
 
 
 @attrs.frozen
@@ -67,9 +69,19 @@ class Found:
     passages: tuple[Passage, ...] = ()
     #: Whether `--only` would judge this: a subject, a bundle or a pattern of ids.
     selected: bool = False
+    #: Whether the text has a meaning of its own, and this is where else it stands.
+    explained: bool = False
 
 
-def meant(word: str) -> Requirement | Erratum | Operator | Found | tuple[Mistake, ...]:
+@attrs.frozen
+class Declaration:
+    """A convention, and one of its values or none."""
+
+    key: str
+    value: str = ""
+
+
+def meant(word: str) -> Requirement | Erratum | Operator | Declaration | Found | tuple[Mistake, ...]:
     """
     Return what a word names or selects, in upper or lower case, or else everything that mentions it.
 
@@ -82,6 +94,8 @@ def meant(word: str) -> Requirement | Erratum | Operator | Found | tuple[Mistake
         return errata()[id]
     if word.lower() in OPERATORS:
         return OPERATORS[word.lower()]
+    if declaration := _declaration(word):
+        return declaration
     if successors := withdrawn().get(id):
         raise NothingToExplain(f"{id} was withdrawn; {replacement(successors)}")
     named = tuple(one for one in mistakes() if word.lower() in _names(one))
@@ -90,13 +104,29 @@ def meant(word: str) -> Requirement | Erratum | Operator | Found | tuple[Mistake
     with contextlib.suppress(UnknownSelection):
         ids = selected((word,), "explain")
         return Found(word, tuple(requirements()[id] for id in ids), selected=True)
-    if operator := _spelt_as_a_layer(word):
+    if operator := operator_spelt(word):
         return OPERATORS[operator]
     misspelt = LIKE_AN_ID.fullmatch(word.strip()) or difflib.get_close_matches(word.lower(), OPERATORS, cutoff=SPELT_SO)
     found = None if misspelt else search(word)
     if found is None:
         raise NothingToExplain(f"nothing is called {word!r}, and no page mentions it; {_suggestion(word)}")
     return found
+
+
+def _declaration(word: str) -> Declaration | None:
+    """The convention that a word names: KEY=VALUE, KEY, or a class of storage, which reports and cards print alone."""
+    key, equals, value = (part.strip() for part in word.partition("="))
+    if not equals and key.lower() in (one.lower() for one in CONVENTIONS[_PRINTED_ALONE]):
+        key, value = _PRINTED_ALONE, key
+    key = key.lower()
+    if key not in CONVENTIONS:
+        return None
+    if not value:
+        return Declaration(key)
+    found = next((one for one in CONVENTIONS[key] if one.lower() == value.lower()), None)
+    if found is None:
+        raise NothingToExplain(f"convention {key} has no value {value!r}{choices(value, CONVENTIONS[key])}")
+    return Declaration(key, found)
 
 
 def mistakes(of: str = "") -> tuple[Mistake, ...]:
@@ -148,12 +178,6 @@ def _passages(wanted: list[str]) -> Iterator[Passage]:
                 heading = part.lstrip("# ")
             elif _has(wanted, heading, part):
                 yield Passage(page, heading)
-
-
-def _spelt_as_a_layer(word: str) -> str | None:
-    """The operator that a framework's name of a layer means: RMSNorm, BatchNorm1d, LayerNormalization."""
-    bare = OF_A_LAYER.sub("", word.lower())
-    return next((name for name in OPERATORS if name.replace("_", "") == bare), None)
 
 
 def _stem(word: str) -> str:

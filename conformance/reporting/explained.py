@@ -48,7 +48,7 @@ def print_requirement(requirement: Requirement, console: Console, *, figures: bo
 
     ``figures``: also print how the first fault is mended, and what faults cost: some hundredths of a second each.
     """
-    _heading(requirement.id, requirement.level.value, requirement.title, console)
+    print_heading(requirement.id, requirement.level.value, requirement.title, console)
     print_prose(Text(requirement.sentence), console)
     if requirement.formula:
         console.print()
@@ -68,13 +68,13 @@ def print_requirement(requirement: Requirement, console: Console, *, figures: bo
         print_prose(Text("Contradicted in print:", "bold"), console)
         _print_names({id: errata()[id].title for id in requirement.errata}, console)
     console.print()
-    _print_links(requirement.sources, console)
-    _print_address(place_of(requirement), console)
+    print_links(requirement.sources, console)
+    print_address(place_of(requirement), console)
 
 
 def print_erratum(erratum: Erratum, console: Console) -> None:
     """Print id, title, printed text, correction, counter-example, requirements and address."""
-    _heading(erratum.id, "erratum", erratum.title, console)
+    print_heading(erratum.id, "erratum", erratum.title, console)
     for label, text in (
         ("Printed: ", erratum.printed),
         ("Correct: ", erratum.correct),
@@ -85,14 +85,14 @@ def print_erratum(erratum: Erratum, console: Console) -> None:
     print_prose(Text("Contradicts:", "bold"), console)
     _print_names({id: requirements()[id].title for id in erratum.requirements}, console)
     console.print()
-    _print_address(address("errata", erratum.id), console)
+    print_address(address("errata", erratum.id), console)
 
 
 def print_mistake(mistake: Mistake, console: Console) -> None:
     """Print what a fault does wrong, the requirement that excludes it, where it shows, its sources and the address."""
     first = mistake.faults[0]
     requirement = requirements()[first.requirement]
-    _heading(mistake.name, "fault of", ", ".join(fault.operator for fault in mistake.faults), console)
+    print_heading(mistake.name, "fault of", ", ".join(fault.operator for fault in mistake.faults), console)
     print_prose(Text(mistake.summary), console)
     console.print()
     print_prose(Text("Excluded by:", "bold"), console)
@@ -106,13 +106,13 @@ def print_mistake(mistake: Mistake, console: Console) -> None:
     _print_costs((mistake,), console)
     _print_mended((mistake,), console)
     console.print()
-    _print_links(dict.fromkeys(link for fault in mistake.faults for link in fault.sources), console)
-    _print_address(place_of(requirement), console)
+    print_links(dict.fromkeys(link for fault in mistake.faults for link in fault.sources), console)
+    print_address(place_of(requirement), console)
 
 
 def print_operator(operator: Operator, console: Console) -> None:
     """Print how an operator is called, its definition, its requirements by subject, and the address of its page."""
-    _heading(operator.name, f"{operator.prefix}-", "", console)
+    print_heading(operator.name, f"{operator.prefix}-", "", console)
     print_prose(Text(operator.signature, style="green"), console)
     console.print()
     definition = re.search(r"^## Definition\n+(.*?)(?=^#)", pages()[operator.name], re.M | re.S)
@@ -131,15 +131,14 @@ def print_operator(operator: Operator, console: Console) -> None:
     words = "Requirements with the prefix CM- apply to every operator: `normspec explain` without a word lists them."
     print_prose(Text(words), console)
     console.print()
-    _print_address(operator.file or address(operator.name), console)
+    print_address(operator.file or address(operator.name), console)
 
 
 def print_found(found: Found, console: Console) -> None:
     """Print what a search found or a word selects: a line for each requirement, erratum and fault."""
-    said = (
-        f"`--only {found.text}` judges:" if found.selected else f"Nothing is called {found.text!r}. It is mentioned in:"
-    )
-    print_prose(Text(said), console)
+    unknown = f"Nothing is called {found.text!r}. It"
+    said = f"{repr(found.text) if found.explained else unknown} is mentioned in:"
+    print_prose(Text(f"`--only {found.text}` judges:" if found.selected else said), console)
     for label, names in (
         ("Errata", {one.id: one.title for one in found.errata}),
         ("Requirements", {one.id: _title(one) for one in found.requirements}),
@@ -158,7 +157,7 @@ def print_found(found: Found, console: Console) -> None:
         for one in dict.fromkeys(passage.page for passage in found.passages):
             headings = [passage.heading for passage in found.passages if passage.page == one]
             print_prose(Text("; ".join(headings)), console, indent=4, first=Text.assemble("  ", (one, "cyan"), "  "))
-            _print_address(f"    {address(one)}", console)
+            print_address(f"    {address(one)}", console)
 
 
 def print_index(console: Console) -> None:
@@ -174,10 +173,10 @@ def print_index(console: Console) -> None:
     print_prose(Text("Operators", "bold"), console)
     print_prose(Text(", ".join(OPERATORS), "cyan"), console, indent=2)
     console.print()
-    words = "`normspec explain LN-F3` explains one requirement; it also takes a fault, an operator or any text."
+    words = "`normspec explain LN-F3` explains one requirement; it also takes a fault, an operator, a convention or any text."
     print_prose(Text(words), console)
     console.print()
-    _print_address(address("README"), console)
+    print_address(address("README"), console)
 
 
 def place_of(requirement: Requirement) -> str:
@@ -190,7 +189,8 @@ def _title(one: Requirement) -> str:
     return f"{one.title} (should)" if one.level.value == "SHOULD" else one.title
 
 
-def _heading(name: str, kind: str, title: str, console: Console) -> None:
+def print_heading(name: str, kind: str, title: str, console: Console) -> None:
+    """Print a name, what it is the name of, and its title."""
     print_prose(Text.assemble((name, "bold cyan"), f"  {kind}  ", (title, "bold")), console)
     console.print()
 
@@ -248,7 +248,8 @@ def _print_mended(found: Sequence[Mistake], console: Console) -> None:
                     console.print(Text(f"  {sign} {line}", style=style), soft_wrap=True)
 
 
-def _print_links(links: Iterable[str], console: Console) -> None:
+def print_links(links: Iterable[str], console: Console) -> None:
+    """Print links, each on a line of its own."""
     found = tuple(links)
     for link in found:
         # Links are not wrapped, so that they can be clicked or copied whole.
@@ -257,5 +258,5 @@ def _print_links(links: Iterable[str], console: Console) -> None:
         console.print()
 
 
-def _print_address(place: str, console: Console) -> None:
+def print_address(place: str, console: Console) -> None:
     console.print(Text(place, style="dim"), soft_wrap=True)

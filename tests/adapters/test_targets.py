@@ -81,6 +81,8 @@ def test_a_file_without_its_ending_is_told_as_one(tmp_path, monkeypatch):
         ("xyz", "choose from layer_norm, batch_norm"),
         ("high_way", "did you mean 'highway'"),
         (["layer_norm", "xyz"], "unknown operator 'xyz'"),
+        ("layer norm", "did you mean 'layer_norm'"),
+        ("LN", "did you mean 'layer_norm'"),
         ([], "no operator is named"),
     ],
 )

@@ -13,6 +13,7 @@ from normspec.conformance.faults import registered
 from normspec.conformance.requests.choosing import selected
 from normspec.spec import requirements
 from normspec.spec.address import address
+from normspec.spec.conventions import CONVENTIONS
 from normspec.spec.errata import errata
 from normspec.spec.operators import OPERATORS
 
@@ -107,11 +108,40 @@ def test_a_text_finds_what_speaks_of_it(capsys):
 @pytest.mark.parametrize(
     ("word", "operator"),
     [("RMSNorm", "rms_norm"), ("layernorm", "layer_norm"), ("BatchNorm1d", "batch_norm"), ("GroupNorm", "group_norm"),
-     ("InstanceNorm3d", "instance_norm"), ("LayerNormalization", "layer_norm"), ("PreNorm", "pre_norm")],
+     ("InstanceNorm3d", "instance_norm"), ("LayerNormalization", "layer_norm"), ("PreNorm", "pre_norm"),
+     ("layer norm", "layer_norm"), ("Batch Normalisation", "batch_norm"), ("post-norm", "post_norm"), ("BN", "batch_norm")],
 )  # fmt: skip
 def test_an_operator_is_found_by_the_names_of_layers(capsys, word, operator):
-    """Frameworks spell operators as classes."""
+    """Frameworks spell operators as classes, people in words, and ids with a prefix."""
     assert explained(capsys, word) == explained(capsys, operator)
+
+
+@pytest.mark.parametrize("word", ["storage=H2", "H2", "h2", " storage = h2"])
+def test_a_value_of_a_convention_is_explained(capsys, word):
+    """As it is declared, and as reports and cards print a class of storage: its meaning, its cost, how it is declared."""
+    shown = explained(capsys, word)
+    assert shown.startswith("storage=H2  convention  rounded to 16 bits\n\nH2: also mean and r before they are used")
+    assert "It costs the digits that x and mu share" in " ".join(shown.split())
+    assert "--convention storage=H2" in shown and '{"storage": "H2"}' in shown
+    assert shown.rstrip().endswith(address("conventions", "storage"))
+
+
+@pytest.mark.parametrize("key", CONVENTIONS)
+def test_a_convention_is_explained_with_all_its_values(capsys, key):
+    """The normative one first, and then what else speaks of the word."""
+    shown = explained(capsys, key)
+    assert shown.startswith(f"{key}  convention  ")
+    listed = shown.partition("Its values, the normative one first:\n")[2].partition("\nAbout: ")[0]
+    assert re.findall(r"^  (\S+)  +\S", listed, re.M) == list(CONVENTIONS[key])
+    assert address("conventions", key) in shown
+    assert "](" not in shown and max(map(len, shown.splitlines())) <= 80
+    assert "\n'momentum' is mentioned in:\n" in explained(capsys, "momentum")
+
+
+def test_a_value_that_a_convention_lacks_is_an_error(capsys):
+    """Its values are named."""
+    assert main(["explain", "storage=H3"]) == 2
+    assert "convention storage has no value 'H3'; choose from H0, H1" in capsys.readouterr().err
 
 
 def test_a_word_is_found_in_another_form(capsys):
@@ -165,6 +195,7 @@ def test_a_misspelt_name_suggests_the_one_meant(capsys, word, suggested):
 
 
 def test_every_fault_can_be_asked_for():
-    """A fault's name is no id, no operator and no withdrawn id, so that its own page is found."""
+    """A fault's name is no id, no operator, no convention and no withdrawn id, so that its own page is found."""
     names = {fault.name.upper() for fault in registered()}
-    assert not names & {*requirements(), *errata(), *map(str.upper, OPERATORS), "ALL"}
+    others = map(str.upper, (*OPERATORS, *CONVENTIONS, *CONVENTIONS["storage"]))
+    assert not names & {*requirements(), *errata(), *others, "ALL"}
