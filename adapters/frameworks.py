@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ..spec.errors import FrameworkMissing, UnknownFramework, choices, one_line
+from ..spec.extras import how_to_add, install_command
 
 
 @dataclass(frozen=True)
@@ -168,10 +169,16 @@ def _unknown_framework(name: str) -> UnknownFramework:
     return UnknownFramework(f"unknown framework {name!r}{choices(name, FRAMEWORKS)}")
 
 
-def how_to_install(name: str) -> str:
+def command_of(name: str) -> str:
     """The command that installs a target or framework."""
     target = KNOWN[full_name(name)]
-    return target.install_command or f"python -m pip install 'normspec[{','.join(target.extras)}]'"
+    return target.install_command or install_command(*target.extras)
+
+
+def how_to_install(name: str) -> str:
+    """The command that installs a target or framework, and where it is run, for a message."""
+    target = KNOWN[full_name(name)]
+    return target.install_command or how_to_add(*target.extras)
 
 
 def adapter(name: str) -> ModuleType:

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from ..adapters.dtypes import DTYPES
-from ..adapters.frameworks import KNOWN, how_to_install, missing
+from ..adapters.frameworks import KNOWN, command_of, missing
 from ..adapters.remote.host import Host, Limits
 from ..adapters.remote.launching import ISOLATES, opened_target, start_host
 from ..adapters.target import Target
@@ -63,7 +63,7 @@ def inventory(
         found = _asked({name: of[name] for name in there}, progress)
     else:
         found = {name: _unasked(name, of[name]) for name in there}
-    return tuple(found.get(name) or Entry(name, MISSING, install=how_to_install(name)) for name in KNOWN)
+    return tuple(found.get(name) or Entry(name, MISSING, install=command_of(name)) for name in KNOWN)
 
 
 def _asked(pythons: Mapping[str, str], progress: Listener | None) -> dict[str, Entry]:

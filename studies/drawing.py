@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..spec.errors import NormspecError
+from ..spec.extras import how_to_add
 from .study import Cells, Contour, Curves, Findings, Panel, Series
 
 
@@ -60,7 +61,7 @@ def drawn(findings: Findings) -> dict[str, bytes]:
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError:
-        raise NoFigure("no figure: matplotlib is not installed; python -m pip install 'normspec[plot]'") from None
+        raise NoFigure(f"no figure: matplotlib is not installed: {how_to_add('plot')}") from None
     columns = min(findings.columns, len(findings.panels))
     rows = math.ceil(len(findings.panels) / columns)
     found = {}

@@ -17,6 +17,7 @@ from ..conformance.cases.parameters import AFFINE, COTANGENT
 from ..conformance.cases.regimes import GENERATED
 from ..conformance.requests.request import checked_dtypes
 from ..spec.errors import NormspecError, UnknownOperator
+from ..spec.extras import how_to_add
 from ..spec.operators import COMPOSED, OPERATORS
 from .asserting import judge_or_raise
 from .judgement import Judgement
@@ -111,7 +112,7 @@ def cases(op: str, *, dtypes: Iterable[str] | None = None, longest: int = 100, *
     try:
         from hypothesis import strategies
     except ModuleNotFoundError:
-        raise NoHypothesis("Hypothesis is not installed: python -m pip install 'normspec[hypothesis]'") from None
+        raise NoHypothesis(f"Hypothesis is not installed: {how_to_add('hypothesis')}") from None
     (operator,) = check_operators((op,))
     if operator in COMPOSED:
         raise UnknownOperator(f"{operator} is handed parts; there are cases of the operators that take none")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...spec.errors import NormspecError
+from ...spec.extras import how_to_add
 from ..results.ratios import BINS, EDGES
 from .summary import Summary
 
@@ -34,7 +35,7 @@ def drawn(summary: Summary) -> str:
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
     except ImportError:
-        raise NoPlot("no plot: matplotlib is not installed; python -m pip install 'normspec[plot]'") from None
+        raise NoPlot(f"no plot: matplotlib is not installed: {how_to_add('plot')}") from None
     rows = _rows(summary)
     if not rows:
         raise NoPlot("no plot: nothing that was judged is about a magnitude")

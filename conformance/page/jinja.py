@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 from ...spec.errors import NormspecError
+from ...spec.extras import how_to_add
 
 
 class NoJinja(NormspecError):
@@ -14,4 +15,4 @@ class NoJinja(NormspecError):
 def ensure_jinja() -> None:
     """Raise NoJinja if Jinja2 is not installed."""
     if importlib.util.find_spec("jinja2") is None:
-        raise NoJinja("Jinja2, which fills in the page, is not installed: python -m pip install 'normspec[html]'")
+        raise NoJinja(f"Jinja2, which fills in the page, is not installed: {how_to_add('html')}")

@@ -173,7 +173,9 @@ def print_index(console: Console) -> None:
     print_prose(Text("Operators", "bold"), console)
     print_prose(Text(", ".join(OPERATORS), "cyan"), console, indent=2)
     console.print()
-    words = "`normspec explain LN-F3` explains one requirement; it also takes a fault, an operator, a convention or any text."
+    words = (
+        "`normspec explain LN-F3` explains one requirement; it takes a fault, an operator, a convention or a text too."
+    )
     print_prose(Text(words), console)
     console.print()
     print_address(address("README"), console)
@@ -259,4 +261,5 @@ def print_links(links: Iterable[str], console: Console) -> None:
 
 
 def print_address(place: str, console: Console) -> None:
+    """Print where a page is."""
     console.print(Text(place, style="dim"), soft_wrap=True)

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ...adapters.dtypes import DTYPES
 from ...adapters.frameworks import KNOWN, full_name
+from ...spec.extras import CLONE
 from ...spec.operators import OPERATORS
 from ..inventory import BROKEN, INSTALLED, MISSING, Entry
 from .layout import print_prose, rule
@@ -33,7 +34,7 @@ def print_inventory(entries: Sequence[Entry], console: Console, *, asked: bool =
         for entry in by_status[BROKEN]:
             print_prose(Text(entry.reason), console, indent=_NAME, first=Text(entry.name, style="bold magenta"))
     if by_status[MISSING]:
-        _print_head("Not installed", console, symbols)
+        _print_head(f"Not installed: {CLONE}", console, symbols)
         for entry in by_status[MISSING]:
             _print_missing(entry, console)
     console.print()

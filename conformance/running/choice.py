@@ -6,6 +6,7 @@ from ...adapters.dtypes import DTYPES
 from ...adapters.remote.launching import ISOLATES
 from ...adapters.targets import TARGETS
 from ...spec.errors import NormspecError
+from ...spec.extras import how_to_add
 from ...spec.operators import OPERATORS
 from ..cores import cores
 from ..requests.library_names import is_in_library
@@ -44,7 +45,7 @@ def _on(cluster: str, request: Request, jobs: int | None) -> Executor:
     except ModuleNotFoundError as error:
         if error.name not in ("distributed", "dask"):
             raise
-        raise NoDask("Dask is not installed: python -m pip install 'normspec[cluster]'") from None
+        raise NoDask(f"Dask is not installed: {how_to_add('cluster')}") from None
     return Cluster(request, cluster, jobs)
 
 

@@ -115,7 +115,7 @@ def test_framework_of_a_known_target_is_its_own():
 def test_missing_framework_names_the_extra(monkeypatch, target, framework):
     """A framework that is not installed is reported with the command that installs it."""
     monkeypatch.setattr(frameworks, "_is_installed", lambda name: name == "numpy")
-    with pytest.raises(FrameworkMissing, match=r"python -m pip install 'normspec\[torch\]'"):
+    with pytest.raises(FrameworkMissing, match=r"in a clone of normspec, python -m pip install '\.\[torch\]'"):
         resolve(target, framework=framework)
 
 

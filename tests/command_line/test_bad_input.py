@@ -69,7 +69,7 @@ def test_each_mistake_is_one_line(arguments, word, capsys):
 def test_a_framework_that_is_missing_names_the_extra(capsys):
     """The line has the command that installs it."""
     assert main(["check", "torch"]) == 2
-    assert "normspec[torch]" in capsys.readouterr().err
+    assert "in a clone of normspec, python -m pip install '.[torch]'" in capsys.readouterr().err
 
 
 def test_a_file_that_hides_a_framework_is_named(tmp_path):

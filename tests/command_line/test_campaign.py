@@ -124,7 +124,10 @@ def test_without_matplotlib_the_rest_works(commanded, summary, a_result, tmp_pat
     """It is said what to install, and the status is that of the campaign."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert commanded(summary(a_result()))[0] == 0
-    assert "matplotlib is not installed; python -m pip install 'normspec[plot]'" in capsys.readouterr().err
+    assert (
+        "matplotlib is not installed: in a clone of normspec, python -m pip install '.[plot]'"
+        in capsys.readouterr().err
+    )
     assert {one.name for one in (tmp_path / "out").iterdir()} == {"summary.json", "summary.md"}
 
 

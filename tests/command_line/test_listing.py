@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from normspec.adapters.frameworks import KNOWN, how_to_install
+from normspec.adapters.frameworks import KNOWN, command_of
 from normspec.conformance import inventory as inventories
 from normspec.conformance.command_line.root import main
 from normspec.conformance.inventory import BROKEN, INSTALLED, MISSING, Entry, inventory
@@ -55,7 +55,8 @@ def test_a_target_is_asked_what_it_has(only, capsys):
     out, err = capsys.readouterr()
     assert err == ""
     assert row(out, "numpy") == f"numpy {np.__version__} all 10 float32 float64 cpu"
-    assert row(out, "torch") == "torch python -m pip install 'normspec[torch]'"
+    assert row(out, "torch") == "torch python -m pip install '.[torch]'"
+    assert "Not installed: in a clone of normspec\n" in out
     assert "'numpy<1.24' mxnet" in out
 
 
@@ -135,7 +136,7 @@ def test_the_table_fits_its_width(width, encoding):
         Entry("flax", INSTALLED, "0.12.8", SOME, DTYPES, ("cpu", "gpu:0")),
         Entry("mxnet", INSTALLED, "1.9.1", OPERATORS, ("float16", "float32", "float64"), ("cpu",), "venvs/mxnet"),
         Entry("tensorflow", BROKEN, reason="a long reason " * 12),
-        Entry("keras[tensorflow]", MISSING, install=how_to_install("keras[tensorflow]")),
+        Entry("keras[tensorflow]", MISSING, install=command_of("keras[tensorflow]")),
         width=width,
         encoding=encoding,
     )

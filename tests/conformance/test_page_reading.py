@@ -109,5 +109,5 @@ def test_without_jinja_the_command_says_what_to_install(report, tmp_path, capsys
     file.write_text(json.dumps(report))
     for command in (["page", str(file), "--out", "p.html"], ["check", "numpy", "--html", str(tmp_path / "p.html")]):
         assert main(command) == 2
-        assert "pip install 'normspec[html]'" in capsys.readouterr().err
+        assert "pip install '.[html]'" in capsys.readouterr().err
     assert not list(Path(tmp_path).glob("*.html"))

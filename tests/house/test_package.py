@@ -58,6 +58,15 @@ def test_the_version_agrees_everywhere(checkout):
     assert f"## {declared[1]}" in (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+def test_no_hint_takes_normspec_from_an_index(checkout):
+    """It is installed from a clone, as the README says: no message and no page names a package that nobody finds."""
+    rooms = ("spec", "reference", "adapters", "studies", "conformance", "testing", "docs", "examples")
+    files = [file for room in rooms for kind in ("*.py", "*.md") for file in (checkout / room).rglob(kind)]
+    files += [checkout / name for name in ("README.md", "CONTRIBUTING.md", "pyproject.toml")]
+    wrong = re.compile(r"normspec\[[a-z]|pip install normspec\b")
+    assert [file.name for file in files if wrong.search(file.read_text(encoding="utf-8"))] == []
+
+
 def test_the_front_door_has_what_it_promises():
     """Every public name can be had, and a wrong one is an AttributeError."""
     assert all(hasattr(normspec, name) for name in normspec.__all__)

@@ -46,7 +46,7 @@ def test_without_matplotlib_there_are_numbers_and_a_word(tmp_path, capsys, monke
     """The table and the JSON need nothing more; what draws the figure is named."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["study", "depth-dynamics", "--quick", "--out", str(tmp_path)]) == 0
-    assert "python -m pip install 'normspec[plot]'" in capsys.readouterr().err
+    assert "in a clone of normspec, python -m pip install '.[plot]'" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["depth-dynamics.json"]
 
 
