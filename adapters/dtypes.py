@@ -28,7 +28,7 @@ NAMES: Mapping[np.dtype, str] = {form: name for name, dtype in DTYPES.items() fo
 
 
 #: What else they are called.
-_CALLED = {
+CALLED = {
     **dict.fromkeys(("fp16", "f16", "half"), "float16"),
     **dict.fromkeys(("bf16", "bfloat"), "bfloat16"),
     **dict.fromkeys(("fp32", "f32", "float", "single"), "float32"),
@@ -39,5 +39,5 @@ _CALLED = {
 def check_dtype(name: str) -> str:
     """Check that the suite knows a dtype of this name, and return it. Raises UnknownDtype."""
     if name not in DTYPES:
-        raise UnknownDtype(f"unknown dtype {name!r}{choices(_CALLED.get(name, name), DTYPES)}")
+        raise UnknownDtype(f"unknown dtype {name!r}{choices(CALLED.get(name, name), DTYPES)}")
     return name

@@ -14,6 +14,7 @@ import click
 
 from ...spec.errors import NormspecError
 from .exit_status import EXIT_PARTIAL, EXIT_UNUSABLE
+from .option_meant import option_meant
 
 #: The sub-commands: the file of each, and its name in that file.
 COMMANDS = {
@@ -75,6 +76,8 @@ def _usage(error: click.ClickException, arguments: Sequence[str]) -> str:
     message = error.format_message().rstrip(".")
     if arguments and message.startswith("No such command"):
         message += _meant(arguments[0])
+    if isinstance(error, click.NoSuchOption) and (meant := option_meant(error)):
+        message = f"No such option '{error.option_name}'; did you mean `{meant}`?"
     context = getattr(error, "ctx", None)
     command = next((f"normspec {word}" for word in arguments[:1] if word in COMMANDS), "normspec")
     return f"{message} (see `{context.command_path if context else command} --help`)"

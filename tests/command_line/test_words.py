@@ -72,6 +72,36 @@ def test_an_option_without_its_value_names_the_help_of_its_command(command, caps
     assert f"`normspec {command} --help`" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "meant"),
+    [
+        ("check", "--quick", "--profile quick"),
+        ("check", "--fast", "--profile quick"),
+        ("check", "--float16", "--dtype float16"),
+        ("compare", "--half", "--dtype float16"),
+        ("check", "--cuda", "--device cuda"),
+        ("check", "--layer_norm", "--op layer_norm"),
+        ("check", "--LayerNorm", "--op layer_norm"),
+        ("check", "--training", "--mode training"),
+        ("check", "--strict", "--require strict"),
+        ("check", "--torch", "--framework torch"),
+    ],
+)
+def test_an_option_that_is_a_value_of_another_is_told_so(command, option, meant, capsys):
+    """The nearest spelling of an option is no help there."""
+    assert main([command, option]) == 2
+    told = capsys.readouterr().err
+    assert told == f"normspec: No such option '{option}'; did you mean `{meant}`? (see `normspec {command} --help`)\n"
+
+
+def test_an_option_that_the_command_lacks_is_not_suggested(capsys):
+    """`compare` has no profiles; a misspelt option is answered with the nearest one."""
+    assert main(["compare", "--quick"]) == 2
+    assert "--profile" not in capsys.readouterr().err
+    assert main(["check", "--profil", "quick"]) == 2
+    assert "'--profile'?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("flag", ["--python", "--config", "--time-limit", "--memory-limit"])
 def test_compare_takes_what_a_target_may_need(flag):
     """As with `check`: without an interpreter of its own MXNet could not be compared."""
