@@ -179,5 +179,8 @@ def print_legend(console: Console, symbols: Symbols) -> None:
     console.print()
     line.rstrip()
     print_prose(line, console)
-    meaning = "The number is the worst error, in units of the largest a sound algorithm makes."
+    meaning = (
+        "The number compares the worst error with the largest that a sound algorithm can make there: "
+        "up to 1 passes, and 58 is 58 times as large."
+    )
     print_prose(Text(meaning, style="dim"), console)

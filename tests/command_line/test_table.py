@@ -85,3 +85,10 @@ def test_no_dtype_vanishes_where_there_is_little_room(a_result, a_report, printe
     for dtype, ratio in ratios.items():
         assert f"{dtype.ljust(8)} ✓ {ratio}" in text
     assert max(map(len, text.splitlines())) <= width
+
+
+def test_the_number_is_explained_in_plain_words(a_result, a_report, printed):
+    """A reader who knows no envelope learns from which number on it is wrong."""
+    text = " ".join(printed(a_report(a_result(ratio=0.42))).split())
+    assert "The number compares the worst error with the largest that a sound algorithm can make there:" in text
+    assert "up to 1 passes, and 58 is 58 times as large." in text
