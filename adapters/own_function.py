@@ -26,7 +26,7 @@ from .binding import DERIVATIVES, Binding, accepts_all
 from .declarations import NOTHING_DECLARED, Declarations
 from .definition import with_definition
 from .fixed import FixedSettings
-from .frameworks import FRAMEWORKS, SLOW, active_backend, adapter, full_name
+from .frameworks import FRAMEWORKS, KNOWN, SLOW, active_backend, adapter, full_name
 from .imports import implied_frameworks
 from .known import KnownViolation, checked_entries, without_limits
 from .layers.names import operator_named
@@ -130,19 +130,29 @@ def from_callable(
         return model_target(type(function).__name__, function, operators, declared)
     if _is_own_layer(function, operators):
         kind = function if inspect.isclass(function) or inspect.isfunction(function) else type(function)
-        return layer_target(kind.__name__, function, None, operators, declared)
+        return layer_target(_told_from_frameworks(kind.__name__, kind), function, None, operators, declared)
     bare = function.func if isinstance(function, partial) else function
     name = attribute(bare, "__name__")
-    label = name if isinstance(name, str) and name.isidentifier() else type(bare).__name__
+    name = name if isinstance(name, str) and name.isidentifier() else type(bare).__name__
+    label = _told_from_frameworks(name, bare)
     _check_callable(function, label)
-    operator = _operator(label, operators, label)
+    operator = _operator(name, operators, label)
     holder = getattr(bare, "__module__", None)
     if not inspect.isroutine(bare):
         holder = type(bare).__module__
     module = sys.modules.get(holder) if isinstance(holder, str) else None
-    owner = module if module is not None and getattr(module, label, None) is function else None
-    found = _target(label, function, operator, framework, module, owner, label, declared)
-    return with_definition(found, bare, owner, label)
+    owner = module if module is not None and getattr(module, name, None) is function else None
+    found = _target(label, function, operator, framework, module, owner, name, declared)
+    return with_definition(found, bare, owner, name)
+
+
+def _told_from_frameworks(name: str, value: Any) -> str:
+    """The name of a target that is an object; with its module if a framework has that name: what is known by it is not
+    about the object."""
+    if full_name(name) not in KNOWN:
+        return name
+    module = attribute(value, "__module__")
+    return f"{module if isinstance(module, str) else 'function'}:{name}"
 
 
 def _target(

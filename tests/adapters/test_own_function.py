@@ -272,3 +272,19 @@ def test_conventions_beside_a_function(write):
         resolve(f"{write(source.format({'storage': 'H2', 'nonsense': 3}), 'number.py')}:layer_norm")
     with pytest.raises(BadSibling, match="layer_norm_conventions is list: make it a dict"):
         resolve(f"{write(source.format(['storage=H2']), 'listed.py')}:layer_norm")
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "keras", "onnx"])
+def test_a_function_named_like_a_framework_is_no_framework(write, name):
+    """What is known of a framework's layers by their target's name is not about it, in a file or as an object."""
+    file = write(f"import numpy as np\n\ndef {name}(x, gamma, beta, *, eps, axes):\n    return np.copy(x)\n")
+    found = resolve(f"{file}:{name}", op="layer_norm")
+    assert (found.name, found.framework) == (f"{file}:{name}", "numpy")
+
+    def function(x, gamma, beta, *, eps, axes):
+        return x + DEFAULT[0]
+
+    function.__name__ = name
+    found = resolve(function, op="layer_norm")
+    assert (found.name, found.framework) == (f"{__name__}:{name}", "numpy")
+    assert [one.name for one in found.bindings] == [found.name]
