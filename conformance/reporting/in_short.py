@@ -40,8 +40,11 @@ def _told(finding: Finding) -> str:
     how = finding.clearest.reason
     if case is not None and case.expected is not None and case.got is not None:
         place = case.output + (f"[{', '.join(map(str, case.index))}]" if case.index else "")
-        should = "should be" if case.exact is None else "other results imply"
-        how = f"{place} is {decimal(case.got)}, and {should} {decimal(case.expected)}"
+        should, right = "should be", case.expected
+        if case.exact is not None:  # what implies the expected value may be wrong, and the received value right
+            off = case.envelope is None or not abs(case.got - case.exact) <= case.envelope
+            should, right = ("should be", case.exact) if off else ("other results imply", case.expected)
+        how = f"{place} is {decimal(case.got)}, and {should} {decimal(right)}"
     upstream = finding.clearest.upstream
     how = how if upstream is None else f"{how}; {upstream.binding} does the same"
     how = how if len(how) <= _WORDS else f"{how[: _WORDS - 3]}..."

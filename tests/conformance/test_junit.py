@@ -77,7 +77,7 @@ def test_a_run_has_a_case_for_each_result_and_the_failure_says_what_the_terminal
     line = eps_outside.__code__.co_firstlineno
     assert suite.get("file").endswith("test_junit.py")
     assert f"test_junit.py:{line}" in failure.text
-    assert "eps" in failure.text and "expected" in failure.text
+    assert "eps" in failure.text and "implied" in failure.text and "exact" in failure.text
     assert all(f"Cause: {cause.sentence}" in failure.text for cause in report.causes)
 
 
