@@ -110,8 +110,9 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
         request: pytest.FixtureRequest, normspec_operator_dtype: OperatorDtype, normspec_requirement: str, **made: Any
     ) -> None:
         __tracebackhide__ = True
-        given = {name: value for name, value in request.node.callspec.params.items() if name not in _OWN}
-        run_key = (key, fixture, repr(sorted(given.items())))  # each of the values of a fixture with parameters
+        # Values of a fixture's parameters are told apart by their places: different ones may print alike.
+        places = {name: place for name, place in request.node.callspec.indices.items() if name not in _OWN}
+        run_key = (key, fixture, *sorted(places.items()))
         if run_key not in target_runs:
             target_runs[run_key] = target_run = TargetRun(
                 request_for(made[fixture], options), expected_failures(made[fixture]), shared=shared

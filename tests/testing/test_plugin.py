@@ -196,6 +196,38 @@ def test_the_decorator_makes_the_same_tests(run, pytester):
     found.assert_outcomes(passed=2, failed=2, skipped=1)
 
 
+def test_parameters_of_a_fixture_that_print_alike_are_told_apart(run, pytester):
+    """Each is judged by itself; and an object of the module whose attributes raise harms nobody."""
+    pytester.makepyfile(
+        test_own="""
+        import pytest, normspec
+        from mine import layer_norm, outside
+
+        class Norm:
+            def __init__(self, function):
+                self.function = function
+
+            def __repr__(self):
+                return "Norm()"
+
+            def __call__(self, x, gamma, beta, *, eps, axes):
+                return self.function(x, gamma, beta, eps=eps, axes=axes)
+
+        @normspec.conforms(op="layer_norm", framework="numpy", dtypes=["float32"])
+        @pytest.fixture(params=[Norm(layer_norm), Norm(outside)])
+        def norm(request):
+            return request.param
+
+        class Proxy:
+            def __getattr__(self, name):
+                raise RuntimeError("there is no request here")
+
+        proxy = Proxy()
+    """
+    )
+    run("test_own.py", "-k", "LN-F3").assert_outcomes(passed=1, failed=1)
+
+
 @pytest.mark.exhaustive
 def test_what_did_not_change_is_not_judged_again(run, pytester, monkeypatch):
     """The second run takes its results from the first, and says so, until the file changes or an option forbids it."""
