@@ -83,8 +83,9 @@ def _entry(report: Outcome, result: Result, binding: str, dtypes: Sequence[str],
 
 
 def _quoted(words: str) -> str:
-    """A text in TOML, whose basic strings are escaped like JSON's."""
-    return json.dumps(words)
+    """A text in TOML, whose basic strings are escaped like JSON's, but hold no halves of characters."""
+    whole = words.encode("utf-8", "replace").decode()
+    return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _relative(target: str, folder: str) -> str:

@@ -250,6 +250,17 @@ def test_a_draft_is_refused_until_its_reason_is_filled_in_and_excuses_then(proje
     assert [entry.covers(result) for result in results] == [True, True, False]
 
 
+@pytest.mark.parametrize("name", ["\N{OWL}", "é", "a b", 'a"b', "a\x7fb"])
+def test_a_draft_names_any_file(project, name):
+    """A name that JSON writes in another way than TOML, such as one with a character beyond 16 bits, is read back."""
+    (project / f"{name}.py").write_text("def f(): ...", encoding="utf-8")
+    result = one(Verdict.FAIL, target=f"{name}.py:f")
+    text = drafts(Report(results=(result,), profile="quick", seed=0), str(project), "expected")
+    (project / "normspec.toml").write_text(text.replace('reason = ""', 'reason = "known"'), encoding="utf-8")
+    (entry,) = expected_failures(project / "normspec.toml")
+    assert entry.covers(result)
+
+
 def test_a_draft_names_the_bindings_where_they_differ():
     """Where one of two spellings fails, the entry is about that one."""
     results = (one(Verdict.FAIL), one(Verdict.PASS, binding="torch.b"))
