@@ -148,7 +148,7 @@ def key_in(record: Mapping[str, Any]) -> Key:
 def replace(path: Path, text: str) -> None:
     """Replace a file atomically: a reader finds the old or the new one."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with beside.open("w", encoding="utf-8") as file:
+    with beside.open("w", encoding="utf-8", errors="backslashreplace") as file:  # a target's file may have any name
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

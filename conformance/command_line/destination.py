@@ -25,6 +25,12 @@ def ensure_writable(name: str, option: str = "--json") -> None:
     if name == STDOUT:
         return
     path, told = Path(name), f"{option} {name}"
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:  # the name is too long, or a folder on the way to it is closed to us
+        raise UnwritableFile(f"{told} cannot be written: {error.strerror or error}; name another file") from error
     if path.is_dir():
         raise UnwritableFile(
             f"{told} is a folder; name a file in it, such as {path / 'report'}{_SUFFIXES.get(option, '')}"
@@ -65,7 +71,8 @@ def write(name: str, text: str, option: str = "--json", *, append: bool = False)
         click.echo(text, nl=False)
         return
     try:
-        with Path(name).open("a" if append else "w", encoding="utf-8") as file:
+        # A target's file may have a name that is not text: its bytes are shown as in Python.
+        with Path(name).open("a" if append else "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
     except OSError as error:
         raise UnwritableFile(f"{option} {name} could not be written: {error.strerror or error}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
@@ -99,10 +98,13 @@ def outputs_of(given: Mapping[str, Any]) -> list[Output]:
         ensure_writable(one.name, one.option)
     if given.get("html_file") is not None:
         ensure_jinja()
-    for name, count in Counter(one.name for one in found).items():
-        if count > 1:
-            options = " and ".join(one.option for one in found if one.name == name)
-            raise click.UsageError(f"{options} write to the same place, {name}: give each its own")
+    places: dict[str, list[Output]] = {}
+    for one in found:
+        places.setdefault(STDOUT if one.name == STDOUT else os.path.realpath(one.name), []).append(one)
+    for several in places.values():
+        if len(several) > 1:
+            options = " and ".join(one.option for one in several)
+            raise click.UsageError(f"{options} write to the same place, {several[0].name}: give each its own")
     return found
 
 

@@ -26,6 +26,9 @@ def page(reports: tuple[str, ...], out: str) -> int:
 
     ensure_jinja()
     ensure_writable(out, "--out")
-    text = page_of_reports({Path(file).name: load_report(file) for file in reports})
+    names = [Path(file).name for file in reports]
+    text = page_of_reports(
+        {file if names.count(name) > 1 else name: load_report(file) for file, name in zip(reports, names, strict=True)}
+    )
     write(out, text, "--out")
     return 0

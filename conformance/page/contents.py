@@ -169,7 +169,7 @@ def anchor(label: str, result: Mapping[str, Any]) -> str:
     """The anchor of a result on the page: `#torch/LN-F3/float32`; with the operator if several have the requirement."""
     operator = [result["op"]] if result["requirement"].startswith(_COMMON_PREFIX) else []
     words = [label, *operator, result["requirement"], result["dtype"]]
-    return "#" + "/".join(quote(word, safe="!~*'()") for word in words)
+    return "#" + "/".join(quote(word, safe="!~*'()", errors="replace") for word in words)
 
 
 def repeat_command(result: Mapping[str, Any], document: Document) -> str:

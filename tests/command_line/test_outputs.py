@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from xml.etree import ElementTree
 
 import pytest
@@ -26,9 +27,11 @@ def mine(tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         (("--json", "a", "--junit", "a"), "--json and --junit write to the same place, a: give each its own"),
+        (("--json", "a", "--junit", "./a"), "--json and --junit write to the same place, a: give each its own"),
         (("--json", "-", "--junit", "-"), "--json and --junit write to the same place, -: give each its own"),
         (("--junit", "nowhere/a.xml"), "the folder of --junit nowhere/a.xml does not exist; create nowhere first"),
         (("--html", "mine.py"), "--html mine.py would be overwritten, and it is not a report; name another file"),
+        (("--json", "a" * 300), f"--json {'a' * 300} cannot be written: File name too long; name another file"),
         (("--junit", "."), "--junit . is a folder; name a file in it, such as report.xml"),
     ],
 )
@@ -69,3 +72,27 @@ def test_an_earlier_report_that_cannot_be_read_is_told_before_the_run(mine, caps
     assert run(["check", "mine.py:mine", *SHORT, "--markdown", "c.md", "--against", "old.json"]) == 2
     assert capsys.readouterr().err.startswith("normspec: old.json cannot be read")
     assert not (mine / "c.md").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files are text elsewhere")
+def test_a_file_whose_name_is_not_text_is_written_about(mine):
+    """Its bytes are shown as Python shows them; the draft of an entry has a question mark in their place."""
+    pytest.importorskip("jinja2")
+    (mine / "m\udcff.py").write_bytes((mine / "mine.py").read_bytes())
+    forms = ("--markdown", "a.md", "--html", "a.html", "--junit", "a.xml", "--write-expected", "a.toml")
+    assert run(["check", "m\udcff.py:mine", *SHORT, "--only", "LN-F1", *forms]) == 1
+    assert "m\\udcff.py:mine" in (mine / "a.md").read_text(encoding="utf-8")
+    assert "m\\udcff.py:mine" in (mine / "a.html").read_text(encoding="utf-8")
+    assert 'target = "m?.py:mine"' in (mine / "a.toml").read_text(encoding="utf-8")
+
+
+def test_reports_with_the_same_name_in_two_folders_are_both_on_the_page(mine):
+    """Each then has its whole path; other reports have the names of their files."""
+    pytest.importorskip("jinja2")
+    files = ["a/report.json", "b/report.json", "other.json"]
+    for place, file in enumerate(files):
+        (mine / file).parent.mkdir(exist_ok=True)
+        assert run(["check", "mine.py:mine", *SHORT, "--seed", str(place), "--json", file]) == 0
+    assert run(["page", *files, "--out", "page.html"]) == 0
+    text = (mine / "page.html").read_text(encoding="utf-8")
+    assert all(f"seed {place}" in text and file in text for place, file in enumerate(files))
