@@ -55,7 +55,11 @@ def load_file(path: str, *, named: str = "") -> ModuleType:
 def existing_file(path: str, *, named: str = "") -> Path:
     """The absolute path of a file. Raises NotImportable if there is none; the message calls it ``named``."""
     file = Path(os.path.expanduser(path))  # Path.expanduser raises where there is no such user
-    if not file.exists():
+    try:
+        there = file.exists()
+    except OSError as error:  # the name is too long, or a folder on the way to it is closed to us
+        raise NotImportable(f"{named or path} cannot be read: {error.strerror or error}") from error
+    if not there:
         raise NotImportable(f"{named or path} does not exist: give the path of a Python file")
     if not file.is_file():
         raise NotImportable(f"{named or path} is not a file: give the path of a Python file")

@@ -69,7 +69,7 @@ def sources_of_target(target: str) -> TargetSources:
         if not names_a_function(target):
             raise _Obstacle("it is not a function")
         if file_of(target):
-            file = Path(os.path.expanduser(place)).resolve()
+            file = Path(os.path.realpath(os.path.expanduser(place)))  # Path.resolve raises for a loop of links
             _follow(file, [str(file.parent), *sys.path], found)
         else:
             # The worker has the working directory first on its import path, as `python -m` does.

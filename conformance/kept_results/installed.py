@@ -112,7 +112,11 @@ def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
             if entry.name != "__pycache__":
                 yield from _files(entry.path)
         elif _is_not_compiled(entry.name):
-            yield entry.path, entry.stat()
+            try:
+                stat = entry.stat()
+            except OSError:  # a link to nowhere, as some editors make beside an open file, or it is gone by now
+                continue
+            yield entry.path, stat
 
 
 def _is_not_compiled(name: str) -> bool:

@@ -193,7 +193,15 @@ def test_an_edit_within_an_installed_package_is_noticed(tmp_path, monkeypatch):
     assert now() == first
     record.write_text(record.read_text() + "kernels/other.py,,1\n")
     assert now() != first
+    (package / ".#norm.py").symlink_to("somebody@somewhere")  # as Emacs marks a file that is open
+    assert now()
     assert Installed.now().for_key(["no_such_package"])[1] == "no_such_package is used where it was built"
+
+
+def test_a_link_to_itself_is_a_file_that_cannot_be_read(tmp_path):
+    """It ends nothing: the run itself says what is wrong with the target."""
+    (tmp_path / "mine.py").symlink_to("mine.py")
+    assert sources_of_target(f"{tmp_path / 'mine.py'}:layer_norm").obstacle == "mine.py cannot be read"
 
 
 def test_variables_of_what_is_imported_count(monkeypatch):
