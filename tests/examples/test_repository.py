@@ -127,6 +127,15 @@ def test_the_action_takes_no_code_from_its_inputs(repository):
     assert done.returncode == 2 and not (repository / "made").exists()
 
 
+def test_the_action_checks_the_targets_of_all_lines(repository):
+    """Several lines of an input are one list of words, and none of them is lost."""
+    given = variables(
+        targets="kernel.py:layer_norm\nkernel.py:nonesuch\n", options="--dtype float32\n--profile quick\n", report="r"
+    )
+    done = shell(step("Check")["run"], repository, **given)
+    assert done.returncode == 2 and "kernel.py has no 'nonesuch'" in done.stderr
+
+
 def test_every_input_of_the_action_is_used_and_said_what_for():
     """Every input has an effect, and a sentence that describes it."""
     action = read("action.yml")
