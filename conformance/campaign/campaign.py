@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import attrs
 
 from ...adapters.dtypes import DTYPES
 from ...adapters.own_function import names_a_function
+from ..kept_results.following import sources_of_target
+from ..kept_results.installed import digest_of
 from ..reporting.versions import name_and_version, versions
 from ..requests.library_names import SOUND, is_in_library
 from ..requests.request import Request
@@ -93,7 +94,7 @@ class Campaign:
                 for subject in self.subjects
                 if asked_as(subject["target"], self.asked) != SOUND
             },
-            **{f"content of {name}": _file(name) for name in self.asked if names_a_function(name)},
+            **{f"content of {name}": _content(name) for name in self.asked if names_a_function(name)},
             "files of normspec": sources(),
         }
 
@@ -127,7 +128,7 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _file(target: str) -> str:
-    """A digest of a function's file; empty for a function in a module, which is found by name."""
-    path = Path(target.rpartition(":")[0])
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
+def _content(target: str) -> str:
+    """A digest of the files that a function is made of: its own, and those of the project that they import."""
+    files = sources_of_target(target).files
+    return hashlib.sha256(" ".join(map(digest_of, files)).encode()).hexdigest()[:16]

@@ -18,7 +18,7 @@ import pytest
 import normspec
 from normspec import Verdict
 from normspec.conformance.campaign import campaign as identities
-from normspec.conformance.campaign.campaign import keys_of, without
+from normspec.conformance.campaign.campaign import Campaign, keys_of, without
 from normspec.conformance.campaign.plot import NoPlot, drawn
 from normspec.conformance.campaign.record import records_of
 from normspec.conformance.campaign.running import run
@@ -212,6 +212,9 @@ def test_another_request_is_refused(whole, tmp_path, monkeypatch):
         go_on(tmp_path / "notes.txt")
     with pytest.raises(WrongFolder, match="holds no campaign"):
         Store.read(tmp_path)
+    (tmp_path / "request.json").write_text('{"identity": "of another program"}')
+    with pytest.raises(WrongFolder, match="holds a campaign of another version"):
+        Store.read(tmp_path)
     monkeypatch.setattr(identities, "versions", lambda: {"normspec": "9.9"})
     with pytest.raises(WrongFolder, match=r"version of normspec is 0\.1\.0 there and 9\.9 here"):
         go_on(out)
@@ -219,6 +222,21 @@ def test_another_request_is_refused(whole, tmp_path, monkeypatch):
     monkeypatch.setattr(identities, "sources", lambda: "changed")
     with pytest.raises(WrongFolder, match="the files of normspec differ; name"):
         go_on(out)
+
+
+def test_an_edit_in_what_a_function_imports_makes_another_campaign(tmp_path):
+    """Its identity has the content of the function's file, and of each file of the project that this imports."""
+    (tmp_path / "mine.py").write_text("from helping import layer_norm\n", encoding="utf-8")
+    (tmp_path / "helping.py").write_text("def layer_norm(): ...\n", encoding="utf-8")
+    name = f"{tmp_path / 'mine.py'}:layer_norm"
+
+    def identity() -> dict[str, Any]:
+        return Campaign((name,), REQUEST, (), range(1)).identity()
+
+    first = identity()
+    assert identity() == first
+    (tmp_path / "helping.py").write_text("def layer_norm(): return 1\n", encoding="utf-8")
+    assert [key for key, value in identity().items() if value != first[key]] == [f"content of {name}"]
 
 
 def test_the_sound_functions_of_a_unit_are_stored_one_by_one():
