@@ -101,7 +101,7 @@ def _run(document: Document) -> dict[str, Any]:
 
 def _target(told: Mapping[str, Any], label: str, number: int, document: Document) -> dict[str, Any]:
     subjects = [one for one in document.content["subjects"] if one["target"] == told["name"]]
-    versions = dict.fromkeys(f"{one['framework']} {one['version']}".strip() for one in subjects)
+    versions = dict.fromkeys(f"{one.get('framework', '')} {one.get('version', '')}".strip() for one in subjects)
     kept = [one["kept"] for one in document.content["results"] if one["target"] == told["name"] and one.get("kept")]
     return {
         "name": told["name"],

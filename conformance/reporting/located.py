@@ -11,8 +11,9 @@ from .wording import sentence, title
 def definition(report: Outcome, target: str, binding: str = "") -> tuple[str, int] | None:
     """The file and line that define a target, or one binding of it; None if a framework defines it."""
     for subject in report.subjects:
-        if subject.get("target") == target and binding in ("", subject.get("binding")) and subject.get("file"):
-            return str(subject["file"]), int(subject["line"])
+        file, line = subject.get("file"), subject.get("line")
+        if subject.get("target") == target and binding in ("", subject.get("binding")) and file and line is not None:
+            return str(file), int(line)
     return None
 
 

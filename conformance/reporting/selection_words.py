@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..judging.verdicts import Verdict
-from ..requests.choosing import selected
+from ..requests.choosing import UnknownSelection, selected
 from ..results.outcome import Outcome
 from .layout import print_prose
 from .wording import page_order
@@ -37,8 +37,16 @@ def _judged(words: Sequence[str], report: Outcome) -> tuple[list[str], list[str]
     """The words with a requirement that was judged, and the words without."""
     unjudged = (Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED)
     there = {result.requirement for result in report.results if result.verdict not in unjudged}
-    found = {word: not there.isdisjoint(selected((word,), "")) for word in words}
+    found = {word: not there.isdisjoint(_ids(word)) for word in words}
     return [word for word in words if found[word]], [word for word in words if not found[word]]
+
+
+def _ids(word: str) -> tuple[str, ...]:
+    """The ids that a word selects; none for a word that this version lacks, in a report from elsewhere."""
+    try:
+        return selected((word,), "")
+    except UnknownSelection:
+        return ()
 
 
 def violated_advice_in_words(report: Outcome) -> str:
@@ -66,7 +74,7 @@ def _with_ids(words: Sequence[str], report: Outcome) -> str:
     there = {result.requirement for result in report.results}
     told = []
     for word in words:
-        ids = [one for one in selected((word,), "") if one in there and one != word.upper()]
+        ids = [one for one in _ids(word) if one in there and one != word.upper()]
         more = f" and {len(ids) - _MOST_IDS} more" if len(ids) > _MOST_IDS else ""
         told.append(f"{word} ({', '.join(ids[:_MOST_IDS])}{more})" if ids else word)
     return ", ".join(told)

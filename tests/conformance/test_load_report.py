@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import jsonschema
 import numpy as np
 import pytest
 
 import normspec
+from normspec import Verdict
 from normspec.conformance.faults import FAULTS
+from normspec.conformance.page.contents import Document, contents
 from normspec.conformance.replay import forms
 from normspec.conformance.replay.forms import DamagedReport
 from normspec.conformance.results.report import SCHEMA
@@ -205,6 +208,22 @@ def test_what_an_older_report_of_the_schema_lacks_is_left_at_its_default(reports
     file.write_text(json.dumps(document), encoding="utf-8")
     report = normspec.load_report(file)
     assert (report.causes, report.notes, report.conforms) == ((), (), False)
+
+
+def test_a_report_of_another_version_is_told_in_every_form(reports, tmp_path):
+    """A word of --only that this version does not know, and a function whose line is not told, end no output."""
+    document = json.loads(reports[0].to_json())
+    document["only"] = document["require"] = ["a bundle of the future", "LN-F3"]
+    document["subjects"][0] |= {"file": "mine.py", "line": None}
+    del document["subjects"][0]["framework"]
+    file = tmp_path / "other.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    report = normspec.load_report(file)
+    assert "only        a bundle of the future, LN-F3" in str(report)
+    assert "no requirement" not in report.to_markdown(reports[0]) + report.to_junit() + report.to_json()
+    assert json.loads(report.to_json())["targets"] and contents([Document("other", json.loads(report.to_json()))])
+    passing = attrs.evolve(report, results=tuple(attrs.evolve(one, verdict=Verdict.PASS) for one in report.results))
+    assert "nothing of a bundle of the future was judged" in str(passing)
 
 
 def test_a_report_of_which_results_were_cut_out_is_damaged(reports, tmp_path):
