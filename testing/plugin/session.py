@@ -62,7 +62,12 @@ class Operator(pytest.Collector):
         for item in made:
             if grouped:  # for --dist loadgroup
                 item.add_marker(pytest.mark.xdist_group(f"{self.parent.name} {' '.join(item.operator_dtype)}"))
-        return [one for one in made if not ids or one.nodeid.startswith(ids)]
+        return [one for one in made if not ids or any(_is_within(one.nodeid, asked) for asked in ids)]
+
+
+def _is_within(nodeid: str, asked: str) -> bool:
+    """Whether a test is the one that was asked for, or one of its dtypes or requirements: LN-L11 is none of LN-L1."""
+    return nodeid == asked or nodeid.startswith((f"{asked}{ID_SEPARATOR}", f"{asked}["))
 
 
 @attrs.define(eq=False)
@@ -73,7 +78,7 @@ class TargetsPlugin:
     options: Mapping[str, Any]
     #: Whether this is a worker of pytest-xdist; the other workers run other tests.
     worker: bool
-    #: Beginnings of test ids given on the command line; only these tests run.
+    #: The ids given on the command line, of tests or of groups of them; only these tests run.
     ids: tuple[str, ...] = ()
     _runs: list[TargetRun] = attrs.field(factory=list)
 

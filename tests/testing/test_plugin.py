@@ -78,6 +78,7 @@ def test_targets_become_tests_with_ids_of_their_own(run, pytester):
     named = ("--normspec", "mine.py:outside", *FEW[:4])
     run(*named, "--lf").assert_outcomes(failed=1)
     run(*named, "mine.py:outside::layer_norm::LN-F3[float32]").assert_outcomes(failed=1)
+    run(*named, "mine.py:outside::layer_norm::LN-L1").assert_outcomes(failed=1)  # and not LN-L11
 
 
 @pytest.mark.exhaustive
