@@ -25,6 +25,8 @@ def array(name: str, value: Any) -> np.ndarray:
     ``name`` is used in the message. Raises TypeError if the value is not an array or holds no floating point numbers.
     """
     found = _numpy(value)
+    if np.ma.is_masked(value):
+        raise TypeError(f"{name} has masked values: pass an array of which every value is judged")
     if found is None:
         raise TypeError(f"{name} is {_article(type(value).__name__)}: pass an array, of NumPy or of a framework")
     try:
@@ -41,7 +43,7 @@ def optional(name: str, value: Any) -> np.ndarray | None:
 
 def _numpy(value: Any) -> np.ndarray | None:
     if isinstance(value, np.ndarray):
-        return value
+        return np.asarray(value)  # a subclass may compute in its own way
     if callable(getattr(value, "detach", None)) and callable(getattr(value, "cpu", None)):
         return _of_torch(value)
     for copy, attribute in _COPIES.items():  # before __array__, which CuPy has too, and refuses

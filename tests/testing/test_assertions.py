@@ -326,6 +326,21 @@ def test_arrays_of_any_kind_are_read(made):
     assert testing.assert_layer_norm(made(y), **inputs).holds
 
 
+def test_an_array_that_computes_in_its_own_way_is_read_as_numbers():
+    """A matrix, whose products and shapes are its own, and a masked array; with a masked value it is refused."""
+    inputs, settings, g = drawn("rms_norm", np.float32, shape=(3, 1))
+    inputs["gamma"], settings["axes"] = None, (-2, -1)
+    y = build("rms_norm", inputs, settings, g)[0]["y"]
+    for kind in (np.matrix, np.ma.MaskedArray):
+        given = {**inputs, **settings, "x": inputs["x"].view(kind)}
+        assert testing.assert_rms_norm(y, **given, subnormals="flushed").holds
+        assert testing.assert_rms_norm(y.view(kind), **given, storage="H1").holds
+        with pytest.raises(testing.OutsideEnvelope, match="outside the error envelope"):
+            testing.assert_rms_norm(y + 1, **given)
+    with pytest.raises(TypeError, match="x has masked values"):
+        testing.assert_rms_norm(y, np.ma.masked_greater(inputs["x"], -9), None)
+
+
 def test_a_buffer_of_the_standard_library_is_an_array():
     """`array.array` of floats, which has a buffer and nothing else."""
     inputs, settings, g = drawn("layer_norm", np.float32, shape=(1, 4))
