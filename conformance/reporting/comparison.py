@@ -22,6 +22,10 @@ from .symbols import Symbols, symbols_for
 _TITLE, _SIGN = 23, 2
 #: The narrowest column in which cells read well, and the blanks between columns.
 _NARROWEST, _GAP = 19, 2
+#: The width of a behaviour's words, if each behaviour is named once.
+_BEHAVIOUR = 27
+#: With less room for the names of the targets that show a behaviour, they follow its words.
+_NAMES = 12
 #: A table wider than this is not easier to read.
 _WIDEST = 140
 
@@ -65,7 +69,7 @@ def _print_section(section: Section, comparison: Comparison, console: Console, s
     console.print(Text.assemble((section.op, "bold"), "   ", (comparison.device, "dim")))
     console.print(Text(symbols.rule * min(width, 100), style="dim"), no_wrap=True, crop=True)
     each = (width - _SIGN - _TITLE) // len(section.columns) - _GAP
-    if each >= _NARROWEST or len(section.columns) == 1:
+    if each >= _NARROWEST:
         _side_by_side(section, min(each, 40), console, symbols)
     else:
         _by_behaviour(section, width, console, symbols)
@@ -160,22 +164,24 @@ def behaviours(row: Row) -> list[tuple[Cell, list[int]]]:
 def _by_behaviour(section: Section, width: int, console: Console, symbols: Symbols) -> None:
     heads = _heads(section)
     for head, column in zip(heads, section.columns, strict=True):
-        console.print(
-            Text.assemble("  ", (head, "bold cyan"), "  ", (" ".join(_under(column, section)), "dim")),
-            no_wrap=True,
-            crop=True,
-        )
+        under = " ".join(_under(column, section))
+        print_prose(Text.assemble((head, "bold cyan"), "  ", (under, "dim")), console, indent=2)
     console.print()
-    each = 27
+    rest = width - _SIGN - _TITLE - _BEHAVIOUR - _GAP
     for row in section.rows:
         lead = _lead(row, differs_sign(symbols))
+        if rest < _NAMES:
+            print_prose(lead, console)
         for cell, places in behaviours(row):
             style = _style(cell, row)
-            words = [Text(part, style=style) for part in _wrapped(cell.text, each)]
+            others = style if row.differs else "dim"
             names = "all" if len(places) == len(heads) else ", ".join(heads[place] for place in places)
-            rest = width - _SIGN - _TITLE - each - _GAP
-            who = [Text(part, style=style if row.differs else "dim") for part in _wrapped(names, rest)]
-            _print_lines(lead, [words, who], each, console)
+            if rest < _NAMES:
+                print_prose(Text.assemble((cell.text, style), (f"  {names}", others)), console, indent=4)
+                continue
+            words = [Text(part, style=style) for part in _wrapped(cell.text, _BEHAVIOUR)]
+            who = [Text(part, style=others) for part in _wrapped(names, rest)]
+            _print_lines(lead, [words, who], _BEHAVIOUR, console)
             lead = Text(" " * (_SIGN + _TITLE))
 
 

@@ -37,7 +37,7 @@ def _printed(table: Comparison, width: int) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 200])
+@pytest.mark.parametrize("width", [20, 40, 54, 60, 80, 100, 200])
 @pytest.mark.parametrize("count", [1, 2, 3, 11])
 def test_every_line_fits(count, width):
     """For any number of targets and any width of the terminal, nothing is cut off."""
