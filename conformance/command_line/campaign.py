@@ -18,6 +18,7 @@ from ..reporting.layout import console_on
 from ..requests.configuration import Configuration
 from ..requests.naming import named_targets
 from .console import progress_on
+from .exit_status import EXIT_UNUSABLE
 from .options import (
     cluster_option,
     convention_option,
@@ -131,19 +132,26 @@ def _request(options: dict[str, Any]) -> Request:
 
 
 def _print_and_write(found: Summary, folder: Path) -> int:
-    """Print the summary, write it into the folder in its three forms, and return the exit status."""
+    """
+    Print the summary, write it into the folder in its three forms, and return the exit status.
+
+    What was printed stands if the folder takes no files: one line says so, and the status is not 0.
+    """
     from ..campaign.plot import NoPlot, drawn
     from ..campaign.store import replace
     from ..reporting.campaign_table import print_campaign, to_markdown
 
     console = console_on(sys.stdout)
     print_campaign(found, console, str(folder))
-    replace(folder / "summary.json", found.to_json())
-    replace(folder / "summary.md", to_markdown(found, command_of(found.asked)))
     try:
+        replace(folder / "summary.json", found.to_json())
+        replace(folder / "summary.md", to_markdown(found, command_of(found.asked)))
         replace(folder / "ratios.svg", drawn(found))
     except NoPlot as error:
         click.echo(f"normspec: {error}", err=True)
+    except OSError as error:
+        click.echo(f"normspec: {folder} takes no summary: {error.strerror or error}", err=True)
+        return found.exit_status or EXIT_UNUSABLE
     return found.exit_status
 
 

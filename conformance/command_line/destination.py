@@ -78,16 +78,16 @@ def write(name: str, text: str, option: str = "--json", *, append: bool = False)
         raise UnwritableFile(f"{option} {name} could not be written: {error.strerror or error}") from error
 
 
-def status_after_writing(status: int, name: str | None, text: Callable[[], str]) -> int:
+def status_after_writing(status: int, name: str | None, text: Callable[[], str], option: str = "--json") -> int:
     """
-    The exit status of a command that has printed what it found, and writes it as JSON too if a file is named.
+    The exit status of a command that has printed what it found, and writes it too if a file is named.
 
     What was printed stands if the file cannot be written: one line says so, and the status is not 0.
     """
     if name is None:
         return status
     try:
-        write(name, text())
+        write(name, text(), option)
     except UnwritableFile as error:
         click.echo(f"normspec: {error}", err=True)
         return status or EXIT_UNUSABLE

@@ -10,7 +10,7 @@ from ..reporting.kill_table import in_json, in_markdown
 from ..reporting.layout import console_on
 from ..reporting.matrix_table import print_matrix
 from .console import progress_on
-from .destination import ensure_writable, write
+from .destination import STDOUT, ensure_writable, status_after_writing
 from .options import dtype_option_with, jobs_option, profile_option, seed_option
 
 
@@ -53,7 +53,9 @@ def selftest(
             op=op, dtypes=wanted, profile=profile, seed=seed, others=others, table=bool(tables), jobs=jobs,
             progress=listener,
         )  # fmt: skip
+    print_matrix(matrix, console_on(sys.stderr if STDOUT in tables else sys.stdout))
+    status = matrix.exit_status
     for table in tables:
-        write(table, in_json(matrix) if table.endswith(".json") else in_markdown(matrix), "--table")
-    print_matrix(matrix, console_on(sys.stdout))
-    return matrix.exit_status
+        form = in_json if table.endswith(".json") else in_markdown
+        status = status_after_writing(status, table, lambda form=form: form(matrix), "--table")
+    return status

@@ -104,10 +104,10 @@ def conclusion(summary: Summary, folder: str) -> tuple[str, str]:
     if largest:
         ratio, _, requirement, dtype = max(largest)
         near = f"; the largest ratio is {ratio_text(ratio)} ({requirement}, {dtype})"
-    stopped = f" Not done: {summary.missing:,} units; the same command continues." if summary.missing else ""
+    stopped = f" Not done: {_counted(summary.missing, 'unit')}; the same command continues." if summary.missing else ""
     if summary.violations:
         broken = sorted({one.requirement for one in summary.kept.values() if one.verdict == "fail"})
-        return f"VIOLATED: {len(broken)} requirements, {', '.join(broken[:8])}.{stopped}", "bold red"
+        return f"VIOLATED: {_counted(len(broken), 'requirement')}, {', '.join(broken[:8])}.{stopped}", "bold red"
     if summary.exit_status == 3 and summary.missing:
         return f"PARTIAL: no violation in {summary.cases:,} cases so far{near}.{stopped}", "bold yellow"
     if summary.exit_status == 3:
@@ -115,6 +115,10 @@ def conclusion(summary: Summary, folder: str) -> tuple[str, str]:
     if summary.exit_status == 2:
         return "NOTHING WAS JUDGED", "bold yellow"
     return f"NO VIOLATION in {summary.cases:,} cases{near}.", "bold green"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def to_markdown(summary: Summary, command: str) -> str:

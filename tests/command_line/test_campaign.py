@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from normspec import Verdict
-from normspec.conformance.campaign import running
+from normspec.conformance.campaign import running, store
 from normspec.conformance.campaign.campaign import SCHEMA
 from normspec.conformance.campaign.record import records_of
 from normspec.conformance.campaign.summary import Summary
@@ -131,6 +131,18 @@ def test_without_matplotlib_the_rest_works(commanded, summary, a_result, tmp_pat
     assert {one.name for one in (tmp_path / "out").iterdir()} == {"summary.json", "summary.md"}
 
 
+def test_a_folder_that_takes_no_files_is_told_under_the_summary(commanded, summary, a_result, monkeypatch, capsys):
+    """What was found is printed all the same, and the status is that of a file that was not written."""
+
+    def refused(path, text):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(store, "replace", refused)
+    assert commanded(summary(a_result()))[0] == 2
+    printed = capsys.readouterr()
+    assert "NO VIOLATION" in printed.out and printed.err == "normspec: out takes no summary: Permission denied\n"
+
+
 def test_a_violation_exits_1_with_the_command_that_reproduces_it(commanded, summary, a_result, capsys, counterexample):
     """It is listed once for all seeds that show it, with what is wrong."""
     broken = a_result(verdict=Verdict.FAIL, ratio=58.0, reason="x strided", counterexample=counterexample)
@@ -141,13 +153,13 @@ def test_a_violation_exits_1_with_the_command_that_reproduces_it(commanded, summ
         "normspec check torch --op layer_norm --dtype float32 --profile thorough --seed 0 --convention momentum=old"
         in out
     )
-    assert "VIOLATED: 1 requirements, LN-F1." in out
+    assert "VIOLATED: 1 requirement, LN-F1." in out
 
 
 def test_what_is_not_done_or_not_judged_exits_3(commanded, summary, a_result, capsys):
     """A campaign that was stopped says how to go on, and an error is no pass."""
     assert commanded(summary(a_result(), units=1))[0] == 3
-    assert "Not done: 1 units; the same command continues." in " ".join(capsys.readouterr().out.split())
+    assert "Not done: 1 unit; the same command continues." in " ".join(capsys.readouterr().out.split())
     assert commanded(summary(a_result(verdict=Verdict.ERROR, cases=0, ratio=None, reason="it raised")))[0] == 3
     assert "it raised" in capsys.readouterr().out
     assert commanded(summary(a_result(verdict=Verdict.NOT_EXERCISED, cases=0, ratio=None)))[0] == 2

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -283,6 +284,19 @@ def test_selftest_writes_the_table_of_kills(name, monkeypatch, tmp_path):
         assert "- a: LN-F2 is not about it" in text
         assert "| ln-welford | 0.5 | LN-F1 in float32 |  |" in text
     assert main(["selftest", "--table", str(tmp_path / "nowhere" / name)]) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_selftest_prints_the_matrix_even_if_the_table_cannot_be_written(monkeypatch, capsys):
+    """A run of many minutes is not lost, and the status says that a file is missing."""
+    row = FaultRow("ln-unbiased", "layer_norm", "LN-F2", ("LN-F2",), ("float32",))
+    matrix = Matrix((row,), (SoundRow("ln-welford", "layer_norm"),), "quick", 0)
+    made = types.SimpleNamespace(selftest=lambda **options: matrix)
+    monkeypatch.setitem(sys.modules, "normspec.conformance.selftest.selftest", made)
+    assert main(["selftest", "--table", "/dev/full"]) == 2
+    printed = capsys.readouterr()
+    assert "PROVEN" in printed.out.upper()
+    assert printed.err == "normspec: --table /dev/full could not be written: No space left on device\n"
 
 
 def test_help_exits_0(capsys):
