@@ -30,7 +30,12 @@ _LARGEST_ENTRY = 1 << 20
 _CHECKSUM_BYTES = 16
 _PAGE_BYTES = 4096
 
-#: Exceptions from a damaged file. If names in it are not text, Python's module raises the decoding error.
+#: Exceptions that say nothing against the file: it is locked or cannot be reached, or this process is ending and has
+#: closed it while a thread still works.
+_UNREACHABLE = (sqlite3.OperationalError, sqlite3.ProgrammingError)
+
+#: Exceptions from a damaged file, if they are none of the above. If names in it are not text, Python's module raises
+#: the decoding error.
 _DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 #: Seconds that a write waits for another process's write.
@@ -76,8 +81,8 @@ class Store:
             return
         try:
             self._write(waiting)
-        except sqlite3.OperationalError as error:
-            if "full" not in str(error):  # it was locked too long, or the disk is gone
+        except _UNREACHABLE as error:
+            if "full" not in str(error):
                 return
             with contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
                 self._make_room()
@@ -131,7 +136,7 @@ class Store:
             return None
         try:
             row = self._connection.execute(f"SELECT words FROM {self._table} WHERE key = ?", (key,)).fetchone()
-        except sqlite3.OperationalError:
+        except _UNREACHABLE:
             return None
         except _DAMAGED:
             self._replace_file()

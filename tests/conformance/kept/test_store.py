@@ -80,6 +80,18 @@ def test_a_file_that_is_no_database_is_begun_anew(tmp_path):
     assert Store(tmp_path).find(KEYS[0]) == b"words"
 
 
+def test_a_file_that_this_process_has_closed_is_left_alone(tmp_path):
+    """At the end of a process the connection is closed, also while a thread goes on: the entries stay."""
+    first = Store(tmp_path)
+    first.put(KEYS[0], b"words")
+    first.flush()
+    first._connection.close()
+    first.put(KEYS[1], b"words")
+    first.flush()
+    assert first.find(KEYS[0]) is None
+    assert Store(tmp_path).find(KEYS[0]) == b"words"
+
+
 def test_a_folder_that_may_not_be_written_is_done_without(tmp_path):
     """A file in the folder's place: nothing is kept, and nothing raises."""
     place = tmp_path / "file"
