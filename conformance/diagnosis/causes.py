@@ -100,11 +100,14 @@ def _causes_of_binding(
         )
         search = Search(_subject(run, target, binding, dtype, report), here, satisfied, known)
         conventions = ConventionSearch(search, frozenset(unexplained))
-        # A mistake that is known from another dtype may be hidden here only by rounding.
-        excused = conventions.found if known and search.found_again is None else ()
-        found = None if excused else search.found()
+        # A mistake that is known from another dtype may be hidden here only by rounding. What is rounded in one 16-bit
+        # dtype is so in the other, and a class of storage says more than two mistakes that only together match.
+        first = bool(excuses) or (bool(known) and search.found_again is None)
+        excused = conventions.found if first else ()
+        found = None if excused else search.alone
         if found is None and not excused:
             excused = conventions.found
+            found = None if excused else search.together
         if excused:
             excuses += excused
             causes += [

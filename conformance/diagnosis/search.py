@@ -79,16 +79,24 @@ class Search:
         self._maker = QuestionMaker(self.subject, self.library, self.violations)
         self._violated_checks = self._maker.violated_checks_to_ask()
 
-    def found(self) -> Explanation | None:
-        """The one mistake of the target, or two together; None where the library has none that matches."""
+    @cached_property
+    def alone(self) -> Explanation | None:
+        """The one mistake of the target; None where no single mistake of the library matches."""
         if self._varying is not None:  # other questions have no single answer
             return self._find_varying(self._varying)
         if self.found_again is not None:
             return self.found_again
-        kept = self._keeping_like_target()
-        if len(kept) == 1:
-            return self._explain_kept(kept)
-        return self._found_by_questions(self._clear) or (self._explain_kept(kept) if kept else None)
+        if len(self._kept) == 1:
+            return self._explain_kept(self._kept)
+        return self._explain_matching(self._matching_alone)
+
+    @cached_property
+    def together(self) -> Explanation | None:
+        """Two mistakes that only together match a target on which no single one does; None where none match."""
+        if self._varying is not None:  # its series were compared with those of pairs too
+            return None
+        pairs = self._matching_pairs() if self._clear and len(self._agreeing) <= _FINALISTS else []
+        return self._explain_matching(pairs) or (self._explain_kept(self._kept) if self._kept else None)
 
     @cached_property
     def found_again(self) -> Explanation | None:
@@ -121,15 +129,24 @@ class Search:
     def _known_candidates(self) -> list[Candidate]:
         return [one for names in self.known for one in candidates_named(self._target_subject, names)]
 
-    def _found_by_questions(self, clear: Sequence[Question]) -> Explanation | None:
-        if not clear:
-            matching = self._survivors([*self._candidates_with_small_errors()])
-            return self._explain(self._agreeing_on_other_cases(matching)) if matching else None
-        questions = self._questions(clear)
-        agreeing = [one for one in self._candidates if self._may_answer(one, clear) and self._agrees(one, questions)]
-        matching = self._survivors(agreeing)
-        if not matching and len(agreeing) <= _FINALISTS:
-            matching = self._survivors(self._pairs(self._candidates, clear, questions))
+    @cached_property
+    def _agreeing(self) -> list[Candidate]:
+        """The candidates that answer all questions as the target does."""
+        possible = (one for one in self._candidates if self._may_answer(one, self._clear))
+        return [one for one in possible if self._agrees(one, self._asked)]
+
+    @cached_property
+    def _asked(self) -> Sequence[Question]:
+        return self._questions(self._clear)
+
+    @property
+    def _matching_alone(self) -> list[Candidate]:
+        return self._survivors(self._agreeing if self._clear else [*self._candidates_with_small_errors()])
+
+    def _matching_pairs(self) -> list[Candidate]:
+        return self._survivors(self._pairs(self._candidates, self._clear, self._asked))
+
+    def _explain_matching(self, matching: list[Candidate]) -> Explanation | None:
         return self._explain(self._agreeing_on_other_cases(matching)) if matching else None
 
     def _candidates_with_small_errors(self) -> Iterator[Candidate]:
@@ -290,7 +307,8 @@ class Search:
         matching = matching or [*varying.pairs(self._candidates)]
         return self._explain_varying(matching) if matching else None
 
-    def _keeping_like_target(self) -> list[Candidate]:
+    @cached_property
+    def _kept(self) -> list[Candidate]:
         """The mistakes that keep of the first call of each shape what the target keeps; empty if it keeps nothing."""
         kept = self._first_calls
         return [one for one in self._candidates if one.varies and kept.keeps_like(one)] if kept.answers else []

@@ -239,7 +239,8 @@ EACH_ASPECT = [(op, aspect, named) for named in (True, False) for op, ones in AS
 def test_no_aspect_is_accused_because_another_is_wrong(operator: str, aspect: str, named: bool, monkeypatch) -> None:
     """With one aspect wrong, the requirements of each other aspect hold or follow; none of them stands."""
     if not named:
-        monkeypatch.setattr(Search, "found", lambda self: None)
+        monkeypatch.setattr(Search, "alone", None)
+        monkeypatch.setattr(Search, "together", None)
     own, name = ASPECTS[operator][aspect]
     (fault,) = (one for one in FAULTS if one.name == name)
     asked = {id for ids, _ in ASPECTS[operator].values() for id in ids}

@@ -447,7 +447,7 @@ def test_a_defect_of_the_diagnosis_changes_no_verdict(monkeypatch):
     def broken(self: Search) -> None:
         raise RuntimeError("lost")
 
-    monkeypatch.setattr(Search, "found", broken)
+    monkeypatch.setattr(Search, "alone", property(broken))
     report = judged(written_plainly(_no_eps))
     assert report.exit_status == 1
     assert any("lost" in note for note in report.notes)
@@ -467,7 +467,7 @@ def test_ctrl_c_in_the_search_loses_no_verdict(monkeypatch):
     def interrupted(self: Search) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Search, "found", interrupted)
+    monkeypatch.setattr(Search, "alone", property(interrupted))
     call = written_plainly(_no_eps)
     report = normspec.check(call, op="layer_norm", dtypes=["float32"], profile="quick", only="LN-F*", jobs=1)
     assert report.exit_status == 1

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from normspec.adapters.targets import resolve
+from normspec.conformance.diagnosis.search import Search
 
 from .runs import run
 
@@ -38,6 +39,14 @@ def test_rounding_alone():
         ("mixed_dtypes=promoted", (), ("bfloat16",)),
     ]
     assert found[0].explains[0] == "LN-F1" and found[1].explains[0] in ("CM-D1", "CM-D2")
+
+
+def test_two_mistakes_are_not_sought_where_rounding_explains_all(monkeypatch):
+    """To try pairs of mistakes takes most of the time, and a class of storage says more."""
+    tried = []
+    monkeypatch.setattr(Search, "_pairs", lambda search, *_: tried.append(search.subject.format) or [])
+    found = causes(lambda variance, eps: np.sqrt(variance + eps), "float16", "bfloat16")
+    assert found[0].convention == "storage=native" and set(found[0].dtypes) == {"float16", "bfloat16"} and not tried
 
 
 def test_rounding_beside_a_mistake():
