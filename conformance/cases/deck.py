@@ -86,7 +86,7 @@ DERIVATIVES = frozenset(
 #: Those that are derivatives of derivatives, or of forward mode.
 _NESTED = ("LN-G9", "LN-G10", "LN-G12", "LN-G13", "LN-G14")
 AXES = ("LN-F7", "BN-L12")
-MIXED = ("CM-D1", "CM-D2", "CM-D3")
+MIXED = ("CM-D1", "CM-D2", "CM-D3", "CM-P1")
 
 
 def _describe(operator: str, n: int, groups: Kinds, *requirements: str, **rest: object) -> Description:

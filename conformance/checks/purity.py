@@ -59,8 +59,8 @@ def nothing_changed(subject: Subject, case: Case) -> Iterator[Finding]:
         except Unsupported as found:
             lacking = found
         except (LayoutNotApplicable, TargetRaised, BadOutput):
-            if layout == "contiguous":
-                raise  # otherwise CM-V1 and CM-V2 judge it
+            if layout == "contiguous" and not (case.description is not None and case.description.mixed):
+                raise  # otherwise CM-V1 and CM-V2, or CM-D1, judge it
     if lacking is not None:
         raise lacking
 
@@ -333,15 +333,19 @@ def _memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _values_replaced(subject: Subject, case: Case) -> Iterator[Finding]:
     later = different_values(case)
-    for fresh, note in _REUSED_MEMORY.items():
+    # Tracked and not: a cache that is meant for inference is kept only where nothing is tracked.
+    ways = [(fresh, tracked) for tracked in (True, False)[subject.forward_only :] for fresh in _REUSED_MEMORY]
+    for fresh, tracked in ways:
+        note = _REUSED_MEMORY[fresh]
         try:
-            outputs, gradients = subject.recall(case, later, fresh=fresh)
+            outputs, gradients = subject.recall(case, later, fresh=fresh, tracked=tracked)
         except Unsupported:  # the target's tensors cannot be written in place
             return
         for name, got in outputs.items():
             found = subject.judge_output(later, name, got, note=note)
             # The same call on memory of its own may return the same bits: then CM-P6 judges it.
-            if not (found.violated and same_bits(got, subject.observe(later).started[name])):
+            observed = subject.observe(later)
+            if not (found.violated and same_bits(got, (observed.started if tracked else observed.outputs)[name])):
                 yield found
         for name, got in gradients.items():
             yield subject.judge_gradient(later, name, got, note=note)

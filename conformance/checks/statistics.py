@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import numpy as np
 
 from ...reference.double_double import DD
 from ...reference.layer_norm import layer_norm_exact
-from ...spec.errors import TargetRaised
+from ...spec.errors import TargetRaised, Unsupported
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
@@ -179,9 +180,16 @@ def _of_one_value(case: Case) -> bool:
 
 @check("BN-E1", "IN-E1", when=_of_one_value, raising="violates")
 def single_value(subject: Subject, case: Case) -> Iterator[Finding]:
-    """With one value per channel in training, y is beta, or the call raises as declared."""
+    """With one value a group, y is beta and dx and dgamma are 0, or the call raises as declared."""
     for found in _single(subject, case):
-        yield found if isinstance(found, Finding) else subject.judge_output(case, "y", found["y"])
+        if isinstance(found, Finding):
+            yield found
+            continue
+        yield subject.judge_output(case, "y", found["y"])
+        with contextlib.suppress(Unsupported):  # y can be judged all the same
+            if not subject.forward_only:
+                for name, value in subject.observe(case).gradients.items():
+                    yield subject.judge_gradient(case, name, value)
 
 
 @check("BN-E5", when=_of_one_value, raising="violates", of="statistics")

@@ -38,6 +38,11 @@ def _applies(case: Case, layouts: Mapping[str, str], cotangent: str = "contiguou
     return all(array is None or layout not in LAYOUTS or why_not(array, layout) is None for array, layout in given)
 
 
+def _is_called_untracked(subject: Subject, layouts: Mapping[str, str], cotangent: str) -> bool:
+    """Whether a call on views is also made with nothing tracked: code may have a path of its own for inference."""
+    return bool(layouts) and cotangent == "contiguous" and not subject.forward_only
+
+
 #: A case, the layouts of its inputs, and the layout of the cotangent.
 View = tuple[Case, dict[str, str], str]
 
@@ -54,6 +59,8 @@ def _calls(subject: Subject, views: Iterable[View]) -> Iterator[Callable[[], obj
             if case not in seen:
                 yield from subject.missing_calls(case)
                 seen.append(case)
+            if _is_called_untracked(subject, layouts, cotangent):
+                yield partial(subject.start, case, layouts=layouts, wrt=())
             if subject.forward_only:
                 yield partial(subject.start, case, layouts=layouts)
             else:
@@ -79,6 +86,10 @@ def _compared(
     plain = subject.observe(case)
     expected = plain.started
     try:
+        if _is_called_untracked(subject, layouts, cotangent):
+            untracked, right = subject.start(handed, layouts=layouts, wrt=()), plain.outputs
+            for name, value in checked_shapes(untracked.outputs(), case).items():
+                yield same(subject, handed, name, value, right[name], f"{note}, no gradients tracked")
         evaluation = subject.start(handed, layouts=layouts)
     except LayoutNotApplicable:
         return None
@@ -136,11 +147,12 @@ def _results_laid_out(subject: Subject, case: Case) -> Generator[Finding, None, 
 
 @check("CM-V3", raising="violates")
 def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Strided and offset gamma, beta and running statistics equal their contiguous copies, whatever the layout of x."""
+    """Views of gamma, beta and running statistics equal their contiguous copies, whatever the layout of x."""
     # Only the part sees the leaves that it closes over; the operator does not.
     names = [name for name, value in case.inputs.items() if name != "x" and value is not None and "." not in name]
     views, lacking = _views(subject), None
-    of_parameters = sorted({"strided", "offset"}.intersection(views))  # the layouts that a vector can have
+    # The first two are layouts that a vector can have; the last is for parameters over several axes.
+    of_parameters = [one for one in ("offset", "strided", "transposed") if one in views]
     beside = ("contiguous", *(one for one in _LAYOUTS_OF_X if one in views))
     several = [[name] for name in names] if len(names) > 1 else []
     asked = (

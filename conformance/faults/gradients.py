@@ -170,6 +170,14 @@ class DxUsesY(Rows):
         return p.statistics.rstd * self.project(p.h, y, p.statistics)
 
 
+@fault("single-value-gradient", bn="BN-E1", in_="IN-E1", kind="gradient")
+class SingleValueGradient(Rows):
+    """Takes the statistics of a single value for constants in the backward pass: dx is gamma g / sqrt(var + eps)."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        return p.statistics.rstd * p.h if p.xhat.shape[1] == 1 else super().input_gradient(p)
+
+
 @fault("gradient-without-eps", ln="LN-G1", bn="BN-G1", kind="gradient")
 class GradientWithoutEps(Rows):
     """Uses 1/sigma for 1/sqrt(var + eps) in the backward pass."""

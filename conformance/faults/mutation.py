@@ -8,7 +8,7 @@ from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array
 from ...adapters.numpy.operators.staged import Arrays, Staged
-from .registry import fault, issue
+from .registry import SIXTEEN_BIT, fault, issue
 
 
 def overwrite(target: Array | None, value: Array | None) -> None:
@@ -119,6 +119,18 @@ class CotangentOverwrittenInItsOrder(Staged):
         g, dx = arrays[-1], results[0]
         if stage == "vjp" and g is not None and dx is not None and not g.flags.c_contiguous:
             overwrite(np.ascontiguousarray(g.T), dx.T)
+        return results
+
+
+@fault("wide-statistics-overwritten", bn="CM-P1", kind="state", dtypes=SIXTEEN_BIT)
+class WideStatisticsOverwritten(BatchNorm):
+    """Updates the running statistics in place in a wider dtype, of which float32 statistics beside 16-bit x are one."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        x, mean, variance = arrays[0], arrays[3], arrays[4]
+        if stage == "call" and x is not None and mean is not None and mean.dtype != x.dtype:
+            overwrite(mean, results[1])
+            overwrite(variance, results[2])
         return results
 
 

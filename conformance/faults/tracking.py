@@ -8,7 +8,9 @@ from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array
 from ...adapters.numpy.operators.staged import Arrays, Staged
+from .layouts import read_on
 from .registry import fault, issue
+from .state import StatisticsKept
 
 
 class TwoPaths(Staged):
@@ -59,3 +61,22 @@ class RunningStatisticsKeptWhereUntracked(TwoPaths, BatchNorm):
         if stage != "call" or self.tracked:
             return results
         return results[0], *(None if one is None else one.copy() for one in arrays[3:5])
+
+
+@fault("strides-ignored-where-untracked", ln="CM-V1", bn="CM-V1", rs="CM-V1", kind="layout")
+class StridesIgnoredWhereUntracked(TwoPaths):
+    """Reads x as if it were contiguous where no gradients are tracked."""
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role == "x" and not self.tracked else array, role)
+
+
+@fault("statistics-kept-by-address-where-untracked", ln="CM-P2", bn="CM-P2", kind="state")
+class StatisticsKeptByAddressWhereUntracked(TwoPaths, StatisticsKept):
+    """Keeps statistics under the address and the shape of x where no gradients are tracked."""
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        self.stage, self.handed = stage, arrays[0]
+
+    def sign(self, x: Array) -> object:
+        return object() if self.tracked else x.__array_interface__["data"][0]

@@ -259,10 +259,12 @@ class Subject:
             options.setdefault("wrt", ())
         return self.session.start(case.inputs, case.settings, parts=case.parts, **options)
 
-    def recall(self, case: Case, later: Case, *, fresh: bool) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Outputs and gradients of a later case in the memory of a first case; see Session.recall."""
+    def recall(
+        self, case: Case, later: Case, *, fresh: bool, tracked: bool = True
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Outputs, and gradients if ``tracked``, of a later case in a first one's memory; see Session.recall."""
         self._require_accepted(case)
-        g = None if self.forward_only else later.g
+        g = later.g if tracked and not self.forward_only else None
         outputs, gradients = self.session.recall(
             case.inputs, case.settings, later.inputs, parts=case.parts, g=g, fresh=fresh
         )
