@@ -192,7 +192,8 @@ def findings(
             add(Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure)))
         elif tally is not None:
             # No counterexample shows the line of an error, so its reason does.
-            at = f", at {failure.where.with_source}" if raised and failure.where is not None else ""
+            line = failure.where if isinstance(failure, TargetRaised) else None
+            at = f", at {line.with_source}" if line is not None else ""
             tally.error = tally.error or (f"the call {note}{at}" if raised else note)
     except NormspecError:  # the user's own mistake, such as a NAME_accepts that returns False
         raise
