@@ -170,7 +170,7 @@ _READING = {
 
 
 def _mhc(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
-    """One branch, two, eight, twelve and more; logits that are equal, far apart, or closed."""
+    """One branch, two, eight and twelve; logits that are equal, far apart, or closed."""
     for count in (1, 2, 8, 12):
         for recipe in ("leaf", "mixed", "equal"):
             yield d(5, _PLAIN, *COUNTS, recipe=recipe, count=count)
@@ -179,9 +179,6 @@ def _mhc(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
         for count in (2, 5):
             named = SATURATED if extreme else frozenset[str]()
             yield d(5, _PLAIN, *named, *(PARTS if logits == "one_closed" else ()), logits=logits, count=count)
-    # The largest logit lies behind those that the first registers hold.
-    for count, seed in ((12, 1), (33, 0)):
-        yield d(2, _PLAIN, *SATURATED, logits="spread_10000", count=count, seed=seed)
     yield d(1, _PLAIN[:1], *SATURATED, logits="spread_10000", count=1)
     yield d(6, _PLAIN, "CM-D1", "CM-D2", "CM-D3", count=3, only=True, mixed=True)
     yield d(2, _MANY, "MH-L7", recipe="convolutions", leading=(1, 8), count=3)

@@ -177,8 +177,7 @@ def _sizes(profile: str, extent: Extent) -> Iterator[int]:
 #: Number of groups and their length in the calls that are repeated to provoke a race: more than 64, 1000 and
 #: 100,000 values. Below such a limit code uses one thread or one block. PyTorch's bridge gives two threads
 #: or more from 65,536 values on; 257 groups of 400 are several for each thread.
-#: A kernel may keep what it was built with only where it is built for whole blocks: 128 is a multiple of most.
-_REPEATED = ((7, 10), (33, 128), (257, 400))
+_REPEATED = ((7, 10), (33, 33), (257, 400))
 #: The shapes that `quick` repeats.
 _QUICK = slice(1, 2)
 

@@ -97,7 +97,7 @@ def test_file_that_needs_a_missing_framework(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setattr(frameworks, "_is_installed", lambda name: name == "numpy")
     path = write("import torch")
-    with pytest.raises(FrameworkMissing, match=r"imports torch, which is not installed.*normspec\[torch\]"):
+    with pytest.raises(FrameworkMissing, match=r"imports torch, which is not installed.*\.\[torch\]"):
         resolve(f"{path}:layer_norm")
 
 

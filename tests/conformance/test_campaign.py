@@ -329,7 +329,7 @@ def test_the_plot_is_drawn(whole):
 def test_without_matplotlib_there_is_no_plot(whole, monkeypatch):
     """It is said what to install."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(NoPlot, match=r"normspec\[plot\]"):
+    with pytest.raises(NoPlot, match=r"\.\[plot\]"):
         drawn(whole[1])
 
 
