@@ -64,6 +64,11 @@ class Case:
         return self.description is not None and self.description.only
 
     @property
+    def mixed(self) -> bool:
+        """Whether it has float32 parameters beside 16-bit data, in a dtype of 16 bits."""
+        return self.description is not None and self.description.mixed
+
+    @property
     def record(self) -> Operator:
         """The record of its operator."""
         return OPERATORS[self.operator]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 
 import attrs
 import numpy as np
@@ -59,7 +59,7 @@ def nothing_changed(subject: Subject, case: Case) -> Iterator[Finding]:
         except Unsupported as found:
             lacking = found
         except (LayoutNotApplicable, TargetRaised, BadOutput):
-            if layout == "contiguous" and not (case.description is not None and case.description.mixed):
+            if layout == "contiguous" and not case.mixed:
                 raise  # otherwise CM-V1 and CM-V2, or CM-D1, judge it
     if lacking is not None:
         raise lacking
@@ -333,10 +333,9 @@ def _memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
 
 def _values_replaced(subject: Subject, case: Case) -> Iterator[Finding]:
     later = different_values(case)
-    # Tracked and not: a cache that is meant for inference is kept only where nothing is tracked.
-    ways = [(fresh, tracked) for tracked in (True, False)[subject.forward_only :] for fresh in _REUSED_MEMORY]
-    for fresh, tracked in ways:
-        note = _REUSED_MEMORY[fresh]
+    # A cache that is meant for inference is kept only where nothing is tracked.
+    in_both_ways = (False,) if subject.forward_only else (True, False)
+    for tracked, (fresh, note) in product(in_both_ways, _REUSED_MEMORY.items()):
         try:
             outputs, gradients = subject.recall(case, later, fresh=fresh, tracked=tracked)
         except Unsupported:  # the target's tensors cannot be written in place

@@ -85,11 +85,12 @@ def _compared(
     handed = handed or case
     plain = subject.observe(case)
     expected = plain.started
+    untracked = plain.outputs if _is_called_untracked(subject, layouts, cotangent) else {}
     try:
-        if _is_called_untracked(subject, layouts, cotangent):
-            untracked, right = subject.start(handed, layouts=layouts, wrt=()), plain.outputs
-            for name, value in checked_shapes(untracked.outputs(), case).items():
-                yield same(subject, handed, name, value, right[name], f"{note}, no gradients tracked")
+        if untracked:
+            outputs = subject.start(handed, layouts=layouts, wrt=()).outputs()
+            for name, value in checked_shapes(outputs, case).items():
+                yield same(subject, handed, name, value, untracked[name], f"{note}, no gradients tracked")
         evaluation = subject.start(handed, layouts=layouts)
     except LayoutNotApplicable:
         return None

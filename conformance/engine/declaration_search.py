@@ -59,8 +59,8 @@ _MIN_TRUNCATED = 32
 #: Number of cases of the run, besides the violated ones, on which such errors are counted.
 _TRUNCATION_CASES = 40
 
-#: The worst error of a computation in float32, in envelopes of float64. The unit roundoffs are 2^29 apart, and no sound
-#: computation stays below a 2^19th of its envelope in all of its violations.
+#: The least error of a computation in float32, in envelopes of float64, where it is worst. The unit roundoffs are 2^29
+#: apart, and the envelope of a small case counts far fewer than 2^19 roundings.
 _LEAST_OF_FLOAT32 = 2.0**10
 
 #: Number of violations of each dtype that are tried to see whether a change affects any.

@@ -191,6 +191,16 @@ class ParameterStridesIgnored(Groups):
         return super().read(read_on(array) if role in ("gamma", "beta") else array, role)
 
 
+# gamma and beta of group_norm and instance_norm are vectors, which have one order alone.
+@fault("parameters-in-memory-order", ln="CM-V3", kind="layout", apart=("gn", "in"))
+class ParametersInMemoryOrder(Groups):
+    """Reads a gamma or beta over several axes in the order in which it lies in memory."""
+
+    def read(self, array: Array, role: str) -> Array:
+        reversed_order = array.flags.f_contiguous and not array.flags.c_contiguous
+        return super().read(read_on(array) if role in ("gamma", "beta") and reversed_order else array, role)
+
+
 @fault("beta-by-strides-of-gamma", ln="CM-V3", bn="CM-V3", pr="CM-V3", po="CM-V3", kind="layout", apart=("rm",))
 class BetaByStridesOfGamma(Groups):
     """Reads beta by the strides of gamma."""

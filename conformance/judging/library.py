@@ -56,10 +56,11 @@ class Library:
 
     def adapted(self, case: Case) -> Case:
         """The case with a gamma and a cotangent that the subjects of this library can take."""
-        gamma, mixed = case.inputs.get("gamma"), case.description is not None and case.description.mixed
+        gamma = case.inputs.get("gamma")
         if self.one_plus and gamma is not None:
             case = case.replace(gamma=one_plus(gamma))
-        return case.replace(g=case.g.astype(np.float32)) if self.promoted and mixed and self.format.narrow else case
+        wide = self.promoted and case.mixed and self.format.narrow
+        return case.replace(g=case.g.astype(np.float32)) if wide else case
 
     @property
     def format(self) -> Format:
