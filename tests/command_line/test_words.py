@@ -99,7 +99,7 @@ def test_an_option_that_the_command_lacks_is_not_suggested(capsys):
     assert main(["compare", "--quick"]) == 2
     assert "--profile" not in capsys.readouterr().err
     assert main(["check", "--profil", "quick"]) == 2
-    assert "'--profile'?" in capsys.readouterr().err
+    assert "--profile" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flag", ["--python", "--config", "--time-limit", "--memory-limit"])
