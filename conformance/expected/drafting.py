@@ -37,7 +37,7 @@ def table_in(file: str) -> str:
             f"--write-expected {file} is not a TOML file: name normspec.toml, or another file that ends in .toml"
         )
     try:
-        tomllib.loads((path.read_text(encoding="utf-8") if path.exists() else "") + f"\n[[{table}]]\n")
+        tomllib.loads((path.read_text(encoding="utf-8-sig") if path.exists() else "") + f"\n[[{table}]]\n")
     except (OSError, ValueError, RecursionError) as error:
         raise WrongDraft(f"--write-expected {file}: entries cannot be added to what is in it: {error}") from error
     return table

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from ...adapters.known import Failure, KnownViolation, Predicted
-from ...spec.errors import BadOutput, TargetRaised
+from ...spec.errors import BadOutput, TargetLost, TargetRaised, one_line
 from ..cases.case import Case
 from .findings import Elements, Finding
 from .verdicts import Deviation
@@ -40,6 +40,8 @@ class KnownViolations:
     shown: Counter[KnownViolation] = attrs.field(factory=Counter)
     #: Entries that were tested: something within their limits was judged.
     tested: set[KnownViolation] = attrs.field(factory=set)
+    #: What an entry's own function raised when it was asked.
+    raised: dict[KnownViolation, str] = attrs.field(factory=dict)
 
     def without_known(self, requirement: str, finding: Finding) -> Finding:
         """The finding without the errors that known violations cover; no violation if they cover all of it."""
@@ -61,27 +63,28 @@ class KnownViolations:
         """
         for one in self.entries:
             within = one.requirement in ABOUT_PLAIN_CALLS and one.within(case.x.shape, case.settings, output, "")
-            if within and failure_shown(failed) in one.failures and np.all(_answer_of(lambda o=one: _shows(o, case))):
+            if within and failure_shown(failed) in one.failures and self._shows(one, case):
                 return f"{one.reason} ({one.requirement})"
         return ""
 
     def deviations(self, requirement: str) -> tuple[Deviation, ...]:
         """The known violations of a requirement that showed, or that were tested and did not show."""
         return tuple(
-            Deviation(one.reason, one.scope(), one.links, self.shown[one])
+            Deviation(one.reason + self.raised.get(one, ""), one.scope(), one.links, self.shown[one])
             for one in self.entries
-            if one.requirement == requirement and (self.shown[one] or (one in self.tested and one.always))
+            if one.requirement == requirement
+            and (self.shown[one] or one in self.raised or (one in self.tested and one.always))
         )
 
     def _test(self, entries: Sequence[KnownViolation], finding: Finding) -> None:
         for one in entries:
-            if one not in self.tested and not self.shown[one] and _answer_of(lambda o=one: _shows(o, finding.case)):
+            if one not in self.tested and not self.shown[one] and self._shows(one, finding.case):
                 self.tested.add(one)
 
     def _whole_without_known(self, entries: Sequence[KnownViolation], finding: Finding) -> Finding:
         kind = finding.failure or _kind(finding.got)
         for one in entries:
-            if (not one.failures or kind in one.failures) and _covered(one, finding):
+            if (not one.failures or kind in one.failures) and self._covered(one, finding):
                 self.shown[one] += 1
                 return attrs.evolve(finding, violated=False, ratio=None, known=(one,))
         self._test(entries, finding)
@@ -96,7 +99,7 @@ class KnownViolations:
             like = np.isin(kinds, one.failures) if one.failures else np.ones_like(left)
             if not (left & like).any():
                 continue
-            covered = left & like & _covered(one, finding)
+            covered = left & like & self._covered(one, finding)
             if covered.any():
                 self.shown[one] += 1
                 used.append(one)
@@ -110,32 +113,33 @@ class KnownViolations:
         ratio = float(rest.max()) if rest.size else None
         return attrs.evolve(finding, violated=False, ratio=ratio, known=tuple(used))
 
+    def _shows(self, entry: KnownViolation, case: Case) -> bool:
+        return bool(np.all(self._answer_of(entry, lambda: entry.shows_in(case.inputs, case.settings))))
+
+    def _covered(self, entry: KnownViolation, finding: Finding) -> Predicted:
+        """Whether an entry covers a finding, or which of its elements."""
+
+        def covered() -> Predicted:
+            found, elements = np.asarray(entry.covers(_failure(finding)), bool), finding.elements
+            return bool(found.all()) if elements is None else np.broadcast_to(found, elements.ratio.shape)
+
+        return self._answer_of(entry, covered)
+
+    def _answer_of(self, entry: KnownViolation, question: Callable[[], Predicted]) -> Predicted:
+        """The answer of an entry; False if its author's function raises, makes no sense, or is lost with its worker."""
+        try:
+            return question()
+        except TargetLost:
+            return False
+        except Exception as error:
+            words = error.words if isinstance(error, TargetRaised) else one_line(error)
+            self.raised.setdefault(entry, f" (a function of this entry raised {words})")
+            return False
+
 
 def _is_within_limits(entry: KnownViolation, finding: Finding) -> bool:
     case, surely = finding.case, finding.violated  # a finding that passes may name no output and no note
     return entry.within(case.x.shape, case.settings, finding.output, finding.note, surely=surely)
-
-
-def _shows(entry: KnownViolation, case: Case) -> bool:
-    return entry.shows_in(case.inputs, case.settings)
-
-
-def _covered(entry: KnownViolation, finding: Finding) -> Predicted:
-    """Whether an entry covers a finding, or which of its elements."""
-
-    def covered() -> Predicted:
-        found = np.asarray(entry.covers(_failure(finding)), bool)
-        return bool(found.all()) if finding.elements is None else np.broadcast_to(found, finding.elements.ratio.shape)
-
-    return _answer_of(covered)
-
-
-def _answer_of(question: Callable[[], Predicted]) -> Predicted:
-    """The answer of an entry; False if its author's function raises, makes no sense, or is lost with its worker."""
-    try:
-        return question()
-    except Exception:
-        return False
 
 
 def _failure(finding: Finding) -> Failure:

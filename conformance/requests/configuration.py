@@ -125,7 +125,7 @@ def _read(path: Path, *, passing: bool = False) -> dict[str, Any]:
     """
     name = _from_here(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
     except OSError as error:
         raise WrongConfiguration(f"{name} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

@@ -232,6 +232,12 @@ class Request:
                     raise NothingAsked(_nothing(what, word, about, targets))
         operators = sorted(there, key=list(OPERATORS).index)
         ensure_about(self.conventions, operators, "what is checked is")
+        given = [name for name in ("parameters", "layout", "fixed") if getattr(self.declared, name)]
+        if given and all(target.name in KNOWN for target in found):
+            raise WrongDeclaration(
+                f"--{given[0]} is about functions and layers of your own, not about"
+                f" {', '.join(target.name for target in found)}: leave it out"
+            )
         if self.declared.layout and all(OPERATORS[operator].groups is Groups.LAST for operator in operators):
             raise WrongDeclaration(f"--layout: {', '.join(operators)} has no channels: leave it out")
         if self.declared.parameters and not any(one.names_parameters for target in found for one in target.bindings):

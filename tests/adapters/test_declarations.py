@@ -234,6 +234,8 @@ def test_a_declaration_that_is_about_no_target_is_an_error():
     with pytest.raises(WrongDeclaration, match="--layout: residual has no channels: leave it out"):
         normspec.check(residual, layout="channels-first", **options)
     assert normspec.check([rms_norm, residual], layout="channels-first", **options).results
+    with pytest.raises(WrongDeclaration, match="--fixed is about functions and layers of your own, not about numpy"):
+        normspec.check("numpy", fixed={"eps": 1e-3}, dtypes=["float64"], only="CM-T1")
 
 
 def test_what_is_lacking_is_told_with_what_to_write():

@@ -397,3 +397,10 @@ def test_a_function_of_the_project_is_checked_from_any_folder(write, project, mo
     out = capsys.readouterr().out
     assert "../mine.py:layer_norm" in out
     assert "profile quick" in out
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path):
+    """Some editors on Windows write one."""
+    path = tmp_path / "normspec.toml"
+    path.write_text('profile = "quick"\n', encoding="utf-8-sig")
+    assert configuration(str(path)).values["profile"] == "quick"

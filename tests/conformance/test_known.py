@@ -148,6 +148,15 @@ def test_an_answer_of_another_shape_covers_nothing(answer: Any) -> None:
     assert of(judged(wrong_where(short), entry)).verdict is Verdict.FAIL
 
 
+def test_an_entry_whose_function_raises_covers_nothing_and_is_reported() -> None:
+    """Its author reads what it raised, beside the violation."""
+    entry = replace(IN_FOUR, cases=lambda inputs, settings: inputs["weight"] is None)
+    report = judged(wrong_where(short), entry)
+    assert of(report).verdict is Verdict.FAIL
+    (known,) = of(report).known
+    assert not known.shown and known.reason.endswith("(a function of this entry raised KeyError: 'weight')")
+
+
 def test_an_exception_is_covered_by_its_kind_alone() -> None:
     """An entry about a wrong number does not cover a call that raises."""
     for failures, verdict in (("raises",), Verdict.DEVIATES), (("value",), Verdict.FAIL):
