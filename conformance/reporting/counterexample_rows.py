@@ -48,9 +48,10 @@ def wrong_rows(case: Counterexample) -> list[Row]:
     rows = [("wrong", place)]
     must = "expected" if case.exact is None else "implied"
     numbers = {"exact": case.exact, must: case.expected, "got": case.got, "envelope": case.envelope}
+    given = [value for label, value in numbers.items() if value is not None and label != "envelope"]
     for label, value in numbers.items():
         if value is not None:
-            rows.append((label, f"{decimal(value)}   {hex_float(value)}"))
+            rows.append((label, f"{decimal(value, *given)}   {hex_float(value)}"))
     if case.multiple is not None:
         rows.append(("error", f"{ratio_text(case.multiple)} envelopes"))
     elif case.why not in ("", case.note):

@@ -44,7 +44,7 @@ def _told(finding: Finding) -> str:
         if case.exact is not None:  # what implies the expected value may be wrong, and the received value right
             off = case.envelope is None or not abs(case.got - case.exact) <= case.envelope
             should, right = ("should be", case.exact) if off else ("other results imply", case.expected)
-        how = f"{place} is {decimal(case.got)}, and {should} {decimal(right)}"
+        how = f"{place} is {decimal(case.got, right)}, and {should} {decimal(right, case.got)}"
     upstream = finding.clearest.upstream
     how = how if upstream is None else f"{how}; {upstream.binding} does the same"
     how = how if len(how) <= _WORDS else f"{how[: _WORDS - 3]}..."

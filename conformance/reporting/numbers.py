@@ -23,9 +23,11 @@ def hex_float(value: float) -> str:
     return re.sub(r"\.?0+p", "p", float(value).hex())
 
 
-def decimal(value: float) -> str:
-    """The value in up to 9 significant decimal digits."""
-    return f"{float(value):.9g}"
+def decimal(value: float, *others: float) -> str:
+    """The value in up to 9 significant decimal digits, or 17 where one of the other values would read the same."""
+    digits = f"{float(value):.9g}"
+    alike = any(other != value and f"{float(other):.9g}" == digits for other in others)
+    return f"{float(value):.17g}" if alike else digits
 
 
 def ratio_text(ratio: float) -> str:

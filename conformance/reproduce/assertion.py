@@ -238,7 +238,7 @@ class _Assertions:
         else:
             lines.append(f"assert got == expected, f{message!r}")
         within = f" within {decimal(envelope)}" if envelope else ""
-        words = f"{element} must be {decimal(expected)}{within}, and is {decimal(got)}"
+        words = f"{element} must be {decimal(expected, got)}{within}, and is {decimal(got, expected)}"
         return Assertion(place, tuple(lines), words)
 
     def derived(self) -> Assertion | None:

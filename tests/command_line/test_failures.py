@@ -39,6 +39,15 @@ def test_a_failure_shows_the_case_in_hexadecimal(a_result, a_report, printed, co
         assert part in text
 
 
+def test_two_numbers_that_differ_never_read_the_same(a_result, a_report, printed, counterexample):
+    """Nine digits of float64 may agree where the tenth is wrong."""
+    near = attrs.evolve(counterexample, expected=0.7, got=0.7 + 1e-12, envelope=1e-16)
+    text = words(printed(a_report(a_result(verdict=Verdict.FAIL, ratio=9e3, counterexample=near))))
+    assert "expected 0.69999999999999996 0x" in text
+    assert "got 0.70000000000099993 0x" in text
+    assert "envelope 1e-16 0x" in text
+
+
 def test_the_declaration_under_which_all_would_pass_is_named_once(a_result, a_report, printed):
     """A kernel that is only less accurate learns which convention describes it, once for all that it violates."""
     failures = [a_result(requirement=name, verdict=Verdict.FAIL) for name in ("LN-F1", "LN-F2")]
