@@ -131,6 +131,25 @@ def _power_of_two(n: int) -> bool:
     return n & (n - 1) == 0
 
 
+def _samples(steps: FormulaSteps) -> int:
+    """The number of samples: they lie along the first axis that is not the channels'."""
+    shape = list(steps.x.shape)
+    del shape[steps.case.settings["channel_axis"] % len(shape)]
+    return shape[0] if shape else 1
+
+
+def _of_number(words: str, number: Callable[[FormulaSteps], int]) -> Iterator[Place]:
+    """Places by what divides a number."""
+    tests: list[tuple[str, Callable[[int], bool]]] = [("a power of two", _power_of_two)]
+    for block in (3, 4, 5, 7, 8, 10, 16, 32, 64):
+        tests.append((f"a multiple of {block}", lambda count, block=block: count % block == 0))
+    yield from _both_ways(f"where {words} is odd", f"where {words} is even", lambda f: number(f) % 2 == 1)
+    for told, test in tests:
+        yield from _both_ways(
+            f"where {words} is {told}", f"where {words} is not {told}", lambda f, test=test: test(number(f))
+        )
+
+
 def _of_cases(operator: str) -> Iterator[Place]:
     record = OPERATORS[operator]
     for name in ("gamma", "beta"):
@@ -160,6 +179,15 @@ def _of_cases(operator: str) -> Iterator[Place]:
         )
     if record.has_modes:
         yield from _both_ways("in training", "in inference", lambda steps: steps.training)
+        for training, mode in ((True, "in training"), (False, "in inference")):
+            for name in ("gamma", "beta"):
+                for there, told in ((True, "is given"), (False, "is None")):
+                    yield _case(
+                        f"{mode} where {name} {told}",
+                        lambda f, wanted=(training, there), name=name: (
+                            (f.training, f.given(name) is not None) == wanted
+                        ),
+                    )
     for role in record.optional:
         given = f"where {role} is given", f"where {role} is None"
         yield from _both_ways(*given, lambda steps, role=role: steps.case.parts.get(role) is not None)
@@ -174,22 +202,7 @@ def _of_cases(operator: str) -> Iterator[Place]:
         "where the number of groups is odd", "where the number of groups is even", lambda f: f.count % 2 == 1
     )
     yield from _both_ways("where a group has one value", "where a group has several values", lambda f: f.n == 1)
-    yield from _both_ways(
-        "where the number of values in a group is odd",
-        "where the number of values in a group is even",
-        lambda steps: steps.n % 2 == 1,
-    )
-    for block in (3, 4, 5, 7, 8, 10, 16, 32, 64):
-        yield from _both_ways(
-            f"where the number of values in a group is a multiple of {block}",
-            f"where the number of values in a group is not a multiple of {block}",
-            lambda steps, block=block: steps.n % block == 0,
-        )
-    yield from _both_ways(
-        "where the number of values in a group is a power of two",
-        "where the number of values in a group is not a power of two",
-        lambda steps: _power_of_two(steps.n),
-    )
+    yield from _of_number("the number of values in a group", lambda steps: steps.n)
     yield from _both_ways(
         "where there are as many groups as values in each", "where there are more or fewer groups than values in each",
         lambda steps: steps.count == steps.n,
@@ -210,16 +223,18 @@ def _of_cases(operator: str) -> Iterator[Place]:
         yield from _both_ways(*last, lambda f: f.case.settings["channel_axis"] % f.x.ndim == f.x.ndim - 1)
         sign = "where channel_axis is negative", "where channel_axis is not negative"
         yield from _both_ways(*sign, lambda f: f.case.settings["channel_axis"] < 0)
+        samples = "where there is one sample", "where there are several samples"
+        yield from _both_ways(*samples, lambda f: _samples(f) == 1)
+        positions = "where a channel of a sample has one value", "where a channel of a sample has several values"
+        yield from _both_ways(*positions, lambda f: f.x.size == _samples(f) * f.case.layout.parameters)
+        yield from _of_number("the number of channels", lambda f: f.case.layout.parameters)
     if "groups" in record.settings:
         yield from _both_ways(
             "where groups is 1", "where groups is more than 1", lambda f: f.case.settings["groups"] == 1
         )
         each = "where each channel is a group", "where a group has several channels"
         yield from _both_ways(*each, lambda f: f.case.layout.width == 1)
-    if record.groups.name == "SAMPLE_CHANNELS":
-        yield from _both_ways(
-            "where there is one sample", "where there are several samples", lambda f: f.x.shape[0] == 1
-        )
+        yield from _of_number("the number of channels in a group", lambda f: f.case.layout.width)
 
 
 # Places of groups and values --------------------------------------------------------------------------------------
