@@ -79,10 +79,10 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
         # difference and of the product (A8). Folded: x a + b, or in c2 the mean of h x less mu times the mean of h.
         # Each is a sum with s + 5 roundings of terms that then cancel (A8, A11).
         off = moments.mean_error + error if n > 1 else np.zeros_like(error)
-        wrong = high * (off * (1 + 2 * u) + 2 * u * np.abs(moments.d)) + xh * rho + eta
+        wrong = high * off * (1 + 2 * u) + 2 * u * (high * np.abs(moments.d)) + xh * rho + eta
         if moments.folded:
             magnitude = moments.magnitude + error
-            wrong = wrong + (moments.s + 5) * u * magnitude * high + eta * (magnitude + 2)
+            wrong = wrong + (moments.s + 5) * u * (magnitude * high) + eta * (magnitude + 2)
         within = Range(moments)
         judged = within.squares & within.stored
         wrong = np.where(judged & within.y_terms(np.ones(1)), wrong, np.inf).reshape(shape)
@@ -120,7 +120,7 @@ def layer_norm(x: Number, gamma: Number | None, beta: Number | None, eps: float,
     y, root, of_gain = normalised(x, eps, arithmetic, gain.reshape(1, -1))
     if gamma is not None:
         y = y * gamma
-        # gamma (x - mean), formed first, may underflow, and gamma r too (A10), or overflow (R3).
+        # gamma (x - mean), formed first, may underflow, and gamma r too (A10), or overflow (R6).
         y.error = y.error + y.tape.rounding.eta * root.magnitude + of_gain
     if beta is not None:
         y = y + beta

@@ -113,24 +113,19 @@ class OperatorEnvelope:
             "g": in_shape(self.layout, g_bar),
         }
 
-    def in_range(
-        self, *, gradient: bool = False, gain: bool = False, g: NDArray[Any] | None = None
-    ) -> NDArray[np.bool_]:
+    def in_range(self, *, y: bool = False, gradient: bool = False, g: NDArray[Any] | None = None) -> NDArray[np.bool_]:
         """
         Where the plain formulas of the class neither overflow nor underflow, shape of x (R1, R2, R3, R6).
 
-        ``gradient``: the formulas of dx, for the cotangent ``g`` if it is given. ``gain``: the formulas in which gamma
-        meets r, those of y and dx.
+        ``y``: the formula of y too. ``gradient``: the formulas of dx, for the cotangent ``g`` if it is given.
         """
         gamma = self.forward.gamma
         within = self.forward.range
         inside = within.squares & within.stored
-        if gain:
-            inside = inside & within.gain(gamma)
-            if not gradient:
-                inside = inside & within.y_terms(gamma)
+        if y:
+            inside = inside & within.y_terms(gamma)
         if gradient:
-            inside = inside & within.r_cubed
+            inside = inside & within.r_cubed & within.gain(gamma)
         if gradient and g is not None:
             rows = as_rows(self.layout, g)
             inside = inside & within.dx_terms(np.abs(rows) * np.maximum(1.0, np.abs(gamma)))

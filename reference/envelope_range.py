@@ -62,12 +62,9 @@ class Range:
         return inside
 
     def gain(self, gamma: Array) -> Inside:
-        """Whether the format can hold gamma r too, where the class rounds every product (R3); gamma by rows."""
-        rows = self.rows
-        a = rows.arithmetic
-        if not (a.narrow and a.accuracy.storage == "native"):
-            return np.ones(rows.mu.shape, bool)
-        return 2 * largest(gamma) * rows.r <= a.largest_data
+        """Whether gamma r, which may be formed before it meets a small term, cannot overflow (R6); gamma by rows."""
+        with np.errstate(over="ignore"):
+            return np.maximum(1.0, largest(gamma)) * np.maximum(1.0, self.rows.r_high) <= self.limit
 
     @cached_property
     def r_cubed(self) -> Inside:
@@ -93,7 +90,8 @@ class Range:
     def y_terms(self, gamma: Array) -> Inside:
         """Whether y's terms, before they cancel, cannot overflow (R6), in the format that stores them either (R3)."""
         with np.errstate(all="ignore"):
-            inside = np.maximum(1.0, np.abs(gamma)) * self._term * np.maximum(1.0, self.rows.r_high) <= self.limit
+            factors = np.maximum(1.0, np.abs(gamma)) * np.maximum(1.0, self._term)
+            inside = factors * np.maximum(1.0, self.rows.r_high) <= self.limit
             return inside & (np.abs(gamma * self.rows.xh) <= self.stored_limit)
 
     def dx_stored(self, h: Array) -> Inside:
@@ -124,4 +122,4 @@ class Range:
     def reach(self, g: Array, layout: Layout) -> Array:
         """How large the terms of dgamma may become in sum before they cancel (R6); one value per parameter."""
         with np.errstate(all="ignore"):
-            return layout.total(np.abs(g) * self._term * np.maximum(1.0, self.rows.r_high))
+            return layout.total(np.abs(g) * np.maximum(1.0, self._term) * np.maximum(1.0, self.rows.r_high))

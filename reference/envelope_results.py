@@ -69,6 +69,7 @@ class ParameterSums:
         if a.saves_statistics:
             error = error + a.u_data * max(count - 1, 0) * total + count * a.eta_data
             error = np.where(total <= self.stored_limit, error, np.inf)
+        error = np.where(total <= a.largest / 4, error, np.inf)  # R6
         return rounded(error, self.dbeta, a.u_parameter, a.eta_parameter)
 
 

@@ -213,13 +213,14 @@ class Rows:
         """X, the largest error of the normalised value (A8)."""
         a = self.arithmetic
         error = (
-            self.r_high * (self.mean_error * (1 + 2 * a.u) + 2 * a.u * np.abs(self.d))
+            self.r_high * self.mean_error * (1 + 2 * a.u)
+            + 2 * a.u * (self.r_high * np.abs(self.d))  # u d alone would underflow in float64
             + np.abs(self.xh) * self.rho
             + a.eta
             + 3 * self.r_high * a.flush
         )
         if self.folded:
-            error = error + 3 * a.u * self.magnitude * self.r_high + a.eta * (self.magnitude + 2)
+            error = error + 3 * a.u * (self.r_high * self.magnitude) + a.eta * (self.magnitude + 2)
         return error
 
     @cached_property
@@ -227,7 +228,7 @@ class Rows:
         """The largest |xh| that an implementation can work with (A17)."""
         error = self.xh_error
         if self.folded:  # sums of h*x minus mu times sums of h, as in the first-order gradient (A11)
-            error = error + self.arithmetic.u * (self.s + 5) * self.r_high * self.magnitude
+            error = error + self.arithmetic.u * (self.s + 5) * (self.r_high * self.magnitude)
         return np.abs(self.xh) + error
 
 

@@ -46,10 +46,10 @@ class Block:
         """The envelope of "y" or "dx"; infinite, and so not judged, outside the range rules."""
         whole, largest = self.envelope, self.call.arithmetic.largest
         if name == "y":
-            found, inside = whole.forward.y(), whole.in_range(gain=True)
+            found, inside = whole.forward.y(), whole.in_range(y=True)
         else:
             found = whole.forward.dx(self.cotangent)
-            inside = whole.in_range(gradient=True, gain=True, g=self.cotangent)
+            inside = whole.in_range(gradient=True, g=self.cotangent)
         return np.where(inside & (found < largest / 4), found, np.inf)
 
     def approximate(self, name: str) -> tuple[Array, Array | None]:

@@ -248,9 +248,9 @@ class Truth(CaseUnderConventions):
         """The envelope made infinite outside the range rules."""
         whole = self.envelope(arithmetic)
         if name == "dx":
-            inside = whole.in_range(gradient=True, gain=True, g=self.case.g if g is None else g)
+            inside = whole.in_range(gradient=True, g=self.case.g if g is None else g)
         else:
-            inside = whole.in_range(gain=name == "y")
+            inside = whole.in_range(y=name == "y")
         if name not in ("y", "dx"):  # a sum over groups is judged only if all the groups are in range,
             layout = self.case.layout  # and a channel's value only if all of the channel is
             inside = layout.stretches(layout.rows(inside)).all(axis=(0, 2)).reshape(layout.parameter_shape)

@@ -146,6 +146,63 @@ def test_whatever_is_judged_near_the_ends_is_within_the_envelope(operator: str, 
     assert judged > 300
 
 
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+def test_what_large_gains_and_cotangents_make_of_small_groups_is_within_the_envelope(operator: str) -> None:
+    """gamma r overflows where gamma r (x - mu) does not, and a sum of cotangents where it cancels."""
+    random, judged = np.random.default_rng(13), 0
+    subjects = [subject_of(way, "float32", operator) for way in WAYS]
+
+    def gain_first(case: Case) -> tuple[np.ndarray, np.ndarray]:
+        """y and dx of a group with one gamma, as a = gamma r times the rest."""
+        x, g, eps = case.x.reshape(-1), case.g.reshape(-1), np.float32(case.settings["eps"])
+        d = x - x.mean()
+        r = 1 / np.sqrt((d * d).mean() + eps)
+        a, xhat = case.inputs["gamma"][0] * r, d * r
+        dx = a * (g - g.mean() - xhat * (g * xhat).mean())
+        return (a * d).reshape(case.x.shape), dx.reshape(case.x.shape)
+
+    with np.errstate(all="ignore"):
+        for _ in range(150):
+            x = 2.0 ** random.uniform(-90, 0) * random.standard_normal(random.integers(1, 6))
+            eps = float(random.choice([2.0**-140, 2.0**-60, 2.0**-20]))
+            gamma, g = 2.0 ** random.uniform(0, 127), 2.0 ** random.uniform(-60, 127) * random.standard_normal(x.size)
+            case = case_of(x, eps, "float32", gamma=gamma, g=np.clip(g, -3e38, 3e38), operator=operator)
+            for subject in subjects:
+                seen = subject.observe(case)
+                found = [subject.judge_output(case, "y", seen.outputs["y"])]
+                found += [subject.judge_gradient(case, name, value) for name, value in seen.gradients.items()]
+                assert not any(one.violated for one in found), [one for one in found if one.violated]
+                judged += sum(one.judged for one in found)
+            y, dx = gain_first(case)
+            assert not subjects[0].judge_output(case, "y", y).violated
+            assert not subjects[0].judge_gradient(case, "dx", dx).violated
+    assert judged > 300
+
+
+def test_a_gain_that_overflows_before_a_small_term_is_not_judged() -> None:
+    """y of 2^90 is (x - mu) a with a = gamma r = 2^159, or gamma times xhat."""
+    subject = subject_of(variants.TwoPass, "float32")
+    case = case_of(2.0**-70 * np.array([1.0, -2, 3, 2]), 2.0**-140, "float32", gamma=2.0**90)
+    assert not np.isfinite(subject.bound(case, "y")(False)).any()
+    assert np.isfinite(subject.bound(case.replace(gamma=case.inputs["gamma"] / 2**60), "y")(False)).all()
+
+
+def test_a_sum_of_cotangents_that_overflows_before_it_cancels_is_not_judged() -> None:
+    """dbeta is 0, and the sum of the first two cotangents infinite (R6)."""
+    case = case_of([1.0, 2, 3, 4], 1e-3, "float32", g=[3e38, 3e38, -3e38, -3e38], operator="batch_norm")
+    bound = subject_of(variants.TwoPass, "float32", "batch_norm").bound(case, "dbeta")(False)
+    assert not np.isfinite(bound).any()
+
+
+def test_a_bound_of_subnormal_values_does_not_itself_underflow() -> None:
+    """A8: 3 u R of one value in float64 is below 2^-1074, and r+ times it is not."""
+    subject = subject_of(variants.FoldedAffine, "float64")
+    for scale in np.linspace(0.1, 0.99, 20):
+        case = case_of([scale * 2.0**-1022], 1e-12, "float64", g=[2.0**336])
+        found = subject.judge_gradient(case, "dgamma", subject.observe(case).gradients["dgamma"])
+        assert found.judged and not found.violated
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 def test_ordinary_data_is_judged(dtype: str) -> None:
     """Groups of a size of 2^-10 to 2^10 and the eps in use leave nothing out."""

@@ -85,7 +85,7 @@ class Rows:
             judged = inside if self.operator == "batch_norm" else inside.all()
             found["dgamma"] = np.where(judged, found["dgamma"], np.inf)
             for name, gradient in (("y", False), ("dx", True)):
-                inside = envelope.in_range(gradient=gradient, gain=True, g=self.g if gradient else None)
+                inside = envelope.in_range(y=not gradient, gradient=gradient, g=self.g if gradient else None)
                 found[name] = np.where(inside, found[name], np.inf)
             for name, exact in self.exact.items():  # what may be beyond the format may be returned as infinity
                 largest = format_of(self.x.dtype).largest

@@ -165,12 +165,12 @@ def of_group(call: Call) -> bool:
 
 def of_y(call: Call) -> bool:
     """Whether it judges y."""
-    return bool(call.envelope().in_range(gain=True).all())
+    return bool(call.envelope().in_range(y=True).all())
 
 
 def of_dx(call: Call) -> bool:
     """Whether it judges dx."""
-    return bool(call.envelope().in_range(gain=True, gradient=True, g=call.of_g).all())
+    return bool(call.envelope().in_range(gradient=True, g=call.of_g).all())
 
 
 def of_dgamma(call: Call) -> bool:
@@ -215,28 +215,33 @@ LIMITS = {
     "R3, xhat, native": Limit(rule="R3", place=1, make=from_given(NATIVE), between=(0.0, 20.0), **GROUP),
     "R3, r, H2": Limit(rule="R3", place=2, make=scaled(H2), between=(0.0, -30.0), **GROUP),
     "R3, r, native": Limit(rule="R3", place=3, make=scaled(NATIVE), between=(0.0, -30.0), **GROUP),
-    "R3, gamma": Limit(rule="R3", place=4, make=with_("gamma", NATIVE, x=VALUES / 16), between=(0.0, 20.0), **Y),
-    "R3, y": Limit(rule="R3", place=5, make=with_("gamma", H1), between=(0.0, 20.0), **Y),
-    "R3, h": Limit(rule="R3", place=6, make=with_("g", H1, x=VALUES * 16), between=(0.0, 20.0), **DX),
-    "R3, dx": Limit(rule="R3", place=7, make=with_("g", H1, x=VALUES / 16), between=(0.0, 20.0), **DX),
-    "R3, dx in inference": Limit(rule="R3", place=8, make=with_("g", H1, given=(0.5, 1.0)), between=(0.0, 20.0), **DX),
-    "R3, dgamma, H1": Limit(rule="R3", place=9, make=with_("g", H1), code=of_dgamma, **OF_SUMS),
-    "R3, dgamma, H2": Limit(rule="R3", place=10, make=with_("g", H2), code=of_dgamma, **OF_SUMS),
-    "R3, dbeta, H2": Limit(rule="R3", place=11, make=with_("g", H2), code=of_dbeta,
+    "R3, y": Limit(rule="R3", place=4, make=with_("gamma", H1), between=(0.0, 20.0), **Y),
+    "R3, h": Limit(rule="R3", place=5, make=with_("g", H1, x=VALUES * 16), between=(0.0, 20.0), **DX),
+    "R3, dx": Limit(rule="R3", place=6, make=with_("g", H1, x=VALUES / 16), between=(0.0, 20.0), **DX),
+    "R3, dx in inference": Limit(rule="R3", place=7, make=with_("g", H1, given=(0.5, 1.0)), between=(0.0, 20.0), **DX),
+    "R3, dgamma, H1": Limit(rule="R3", place=8, make=with_("g", H1), code=of_dgamma, **OF_SUMS),
+    "R3, dgamma, H2": Limit(rule="R3", place=9, make=with_("g", H2), code=of_dgamma, **OF_SUMS),
+    "R3, dbeta, H2": Limit(rule="R3", place=10, make=with_("g", H2), code=of_dbeta,
                            **{**OF_SUMS, "about": frozenset({"dbeta"})}),
-    "R3, running": Limit(rule="R3", place=12, make=scaled(H2), code=of_running, numbers=OF_GROUP,
+    "R3, running": Limit(rule="R3", place=11, make=scaled(H2), code=of_running, numbers=OF_GROUP,
                          about=frozenset({"running"}), more=bessel, between=(0.0, 20.0)),
     "R6, y": Limit(rule="R6", place=0, make=with_("gamma", FLOAT32), **Y),
+    "R6, y, gamma r": Limit(rule="R6", place=0, make=with_("gamma", FLOAT32, x=VALUES / 2**20), **Y),
     "R6, y, centred": Limit(rule="R6", place=0, make=with_("gamma", CENTRED, x=VALUES + 64), **Y),
     "R6, y, one-pass": Limit(rule="R6", place=0, make=with_("gamma", ONE_PASS, x=VALUES + 64), **Y),
     "R6, dx in inference": Limit(rule="R6", place=1, make=with_("g", FLOAT32, given=(0.5, 0.01)), **DX),
-    "R6, dx, divided last": Limit(rule="R6", place=2, make=with_("g", FLOAT32, x=VALUES / 2**10, eps=1.0, first=2.0),
+    "R6, dx, gamma r": Limit(rule="R6", place=2, make=with_("gamma", FLOAT32, g=2.0**-60, given=(0.5, 0.01)), **DX),
+    "R6, dx, divided last": Limit(rule="R6", place=3, make=with_("g", FLOAT32, x=VALUES / 2**10, eps=1.0, first=2.0),
                                   **DX),
-    "R6, dx, far": Limit(rule="R6", place=3, make=with_("g", FLOAT32, x=VALUES + 64, gamma=3.0), **DX),
-    "R6, dx, n": Limit(rule="R6", place=4, make=with_("g", FLOAT32, x=VALUES / 2**20), **DX),
-    "R6, dx, D": Limit(rule="R6", place=4, make=with_("g", FLOAT32, x=VALUES / 2**6 + 64), **DX),
-    "R6, dgamma": Limit(rule="R6", place=5, make=with_("g", FLOAT32), code=of_dgamma, numbers=("R6",),
+    "R6, dx, far": Limit(rule="R6", place=4, make=with_("g", FLOAT32, x=VALUES + 64, gamma=3.0), **DX),
+    "R6, dx, n": Limit(rule="R6", place=5, make=with_("g", FLOAT32, x=VALUES / 2**20), **DX),
+    "R6, dx, D": Limit(rule="R6", place=5, make=with_("g", FLOAT32, x=VALUES / 2**6 + 64), **DX),
+    "R6, dgamma": Limit(rule="R6", place=6, make=with_("g", FLOAT32), code=of_dgamma, numbers=("R6",),
                         about=frozenset({"dgamma"})),
+    "R6, dgamma, g r": Limit(rule="R6", place=6, make=with_("g", FLOAT32, x=VALUES / 2**20), code=of_dgamma,
+                             numbers=("R6",), about=frozenset({"dgamma"})),
+    "R6, dbeta": Limit(rule="R6", place=7, make=with_("g", FLOAT32), code=of_dbeta, numbers=("R6",),
+                       about=frozenset({"dbeta"})),
 }  # fmt: skip
 
 
