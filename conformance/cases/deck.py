@@ -206,6 +206,7 @@ def _of_channels(operator: str) -> list[Description]:
         d(27, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, channel_axis=-1),
         d(18, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=2, channel_axis=-2),
         d(16, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2),
+        d(16, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2, channel_axis=-1),
         d(12, _NORMAL[:5], *LAYOUTS, rank=4),
         d(8, _NORMAL[:3], *LAYOUTS, rank=5),
         d(6, _NORMAL[:4], *LAYOUTS, rank=3),
@@ -223,11 +224,14 @@ def _of_channels(operator: str) -> list[Description]:
         d(6, _LAWFUL, gamma="ones", beta="ones"),
         d(9, _EXTREME, training=False, cotangent="integers"),
         d(6, _PLAIN, *MIXED, eps=NEGLIGIBLE_EPS, training=False, only=True, mixed=True),
+        d(4, _LAWFUL, "CM-P1", momentum=1.0),
         d(2, _LAWFUL, momentum=0.1),
         d(3, _LAWFUL, momentum=0.9),
         d(4, _LAWFUL, momentum=0.01),
         d(5, _LAWFUL, momentum=0.001),
         d(12, _NORMAL[:3], *DERIVATIVES, "LN-G11", eps=0.5, rank=4),
+        d(4, _NORMAL[:3], *_NESTED, eps=0.5, training=False),
+        d(12, _NORMAL[:3], *_NESTED, eps=0.5, rank=4, training=False),
     ]
 
 
@@ -253,6 +257,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(9, _NORMAL, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=1, channel_axis=-1),
         d(9, _NORMAL[:6], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=2, width=1, channel_axis=-2),
         d(8, _NORMAL[:4], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=5, samples=2, width=1),
+        d(8, _NORMAL[:4], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=5, samples=2, width=1, channel_axis=-1),
         # One channel in each group, all channels in one group, and no positions.
         d(6, _NORMAL[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1),
         d(12, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=6),

@@ -103,7 +103,7 @@ def _purpose(description: Description, index: int) -> frozenset[str]:
     if moderate and description.recipe not in ALONG_SEQUENCE:
         if index % 4 == 1 and description.n > 1:
             return composed_deck.LAWS if composed else LAWS
-        if index % 4 == 3 and description.training:
+        if index % 4 == 3:
             return composed_deck.DERIVATIVES if composed else DERIVATIVES
     return frozenset()
 

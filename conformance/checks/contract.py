@@ -129,8 +129,13 @@ def _bad_calls(case: Case) -> Iterator[tuple[str, Case]]:
         channels = case.layout.parameters
         yield "groups does not divide the channels", case.replace(groups=channels - 1 if channels > 2 else channels + 1)
     if case.record.statistics:
-        yield "running_mean is one element short", case.replace(running_mean=case.given("running_mean")[:-1])
-        yield "channel_axis does not exist", case.replace(channel_axis=case.x.ndim)
+        for name in case.record.statistics:
+            yield f"{name} is one element short", case.replace(**{name: case.given(name)[:-1]})
+    if "channel_axis" in case.settings:
+        beyond = case.x.ndim + case.settings["channel_axis"] % case.x.ndim  # the right one, counted round
+        yield "channel_axis does not exist", case.replace(channel_axis=beyond)
+    if "axes" in case.settings:
+        yield "an axis does not exist", case.replace(axes=(-case.x.ndim - 1, *case.settings["axes"]))
 
 
 def _refused(subject: Subject, calls: Iterable[tuple[str, Case]]) -> Iterator[Finding]:

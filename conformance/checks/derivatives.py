@@ -112,4 +112,4 @@ for *_ids, _kind, _words in (
         "jvp_jvp", "forward over forward",
     ),
 ):  # fmt: skip
-    check(*_ids, gradient=True, raising="unsupported")(_nested(_kind, _words))
+    check(*_ids, gradient=True, raising="unsupported", modes=BOTH)(_nested(_kind, _words))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def scale_bits(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check(
     "LN-G8", "BN-G9", "RM-G8", "GN-G8", "IN-G8",
-    when=in_training, gradient=True, raising="violates", modes=BOTH, of="gradients",
+    gradient=True, raising="violates", modes=BOTH, of="gradients",
 )  # fmt: skip
 def linear(subject: Subject, case: Case) -> Iterator[Finding]:
     """Gradients are linear in the cotangent: sums give sums, multiples give multiples, and zero gives zero."""
@@ -138,15 +139,13 @@ def _multiples(
 
 @check(
     "LN-G11", "BN-G12", "RM-G11", "GN-G11", "IN-G11",
-    every=lambda case: "CM-T3" in case.requirements, when=in_training, gradient=True, raising="violates", modes=BOTH,
+    every=lambda case: "CM-T3" in case.requirements, gradient=True, raising="violates", modes=BOTH,
 )  # fmt: skip
 def any_subset(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gradient does not depend on which others are taken."""
     together = subject.observe(case).gradients
     present = [name for name in GRADIENTS if case.inputs.get(name) is not None]
-    subsets: list[tuple[str, ...]] = [(name,) for name in present]
-    if len(present) == 3:
-        subsets.append(("gamma", "beta"))
+    subsets = [subset for size in range(1, len(present)) for subset in combinations(present, size)]
     subject.prefetch(case, [partial(subject.pull, case, wrt=subset) for subset in subsets])
     for subset in subsets:
         found = subject.pull(case, wrt=subset)

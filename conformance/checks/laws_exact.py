@@ -94,7 +94,7 @@ def without_beta(case: Case) -> Case:
     return case if beta is None else case.replace(beta=np.zeros_like(beta))
 
 
-@check("LN-L4", "BN-L4", "RM-L4", "GN-L4", "IN-L4", when=in_training, raising="violates", modes=BOTH, of="formula")
+@check("LN-L4", "BN-L4", "RM-L4", "GN-L4", "IN-L4", raising="violates", modes=BOTH, of="formula")
 def gamma_power(subject: Subject, case: Case) -> Iterator[Finding]:
     """gamma and beta times a power of two give y times that power."""
     gamma, beta = case.inputs["gamma"], case.inputs.get("beta")

@@ -20,15 +20,23 @@ from .registry import BOTH, check, in_training
 from .relations import close, equal, same, same_y, sum_of
 
 
-@check("LN-L7", "BN-L6", "RM-L7", "GN-L7", "IN-L7", when=in_training, raising="violates", modes=BOTH)
+@check("LN-L7", "BN-L6", "RM-L7", "GN-L7", "IN-L7", raising="violates", modes=BOTH)
 def alone(subject: Subject, case: Case) -> Iterator[Finding]:
     """A group computed alone equals the group in a batch, within the envelope."""
-    rows = case.layout.rows(subject.observe(case).outputs["y"])
+    whole = subject.observe(case).outputs
+    rows = case.layout.rows(whole["y"])
     for group, single in _singles(subject, case):
-        got = subject.outputs(single)["y"]
-        want = single.layout.back(rows[group : group + 1]).astype(np.float64)
-        bound = subject.bound(single, "y")
-        yield close(subject, single, "y", got, want, sum_of(bound, bound), f"group {group} alone")
+        got, note = subject.outputs(single), f"group {group} alone"
+        want = {"y": single.layout.back(rows[group : group + 1])}
+        want |= {name: whole[name][group : group + 1] for name in _new_statistics(case)}
+        for name, value in want.items():
+            bound = subject.bound(single, name)
+            yield close(subject, single, name, got[name], value.astype(np.float64), sum_of(bound, bound), note)
+
+
+def _new_statistics(case: Case) -> tuple[str, ...]:
+    """The statistics that a call computes, one a group; none in inference."""
+    return tuple(f"new_{name}" for name in case.record.statistics if case.settings["training"])
 
 
 def _singles(subject: Subject, case: Case) -> list[tuple[int, Case]]:
@@ -74,9 +82,9 @@ def feature_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _permuted(subject, case, moved, permute, "features permuted")
 
 
-@check("BN-L5", when=in_training, raising="violates", modes=BOTH, of="formula")
+@check("BN-L5", raising="violates", modes=BOTH, of="formula")
 def value_permutation(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Permuting the values of every channel in the same way permutes y."""
+    """Permuting the values of every channel in the same way permutes y, and leaves the new running statistics."""
     order = _mixing(case.random("samples"), case.layout.size)
 
     def permute(values: np.ndarray) -> np.ndarray:
@@ -94,10 +102,13 @@ def _mixing(random: Stream, n: int) -> np.ndarray:
 
 
 def _permuted(subject: Subject, case: Case, moved: Case, permute, note: str) -> Iterator[Finding]:
-    want = permute(subject.observe(case).outputs["y"].astype(np.float64))
-    got = subject.outputs(moved)["y"]
+    before, got = subject.observe(case).outputs, subject.outputs(moved)
+    want = permute(before["y"].astype(np.float64))
     a, b = subject.bound(case, "y"), subject.bound(moved, "y")
-    yield close(subject, moved, "y", got, want, lambda normative: permute(a(normative)) + b(normative), note)
+    yield close(subject, moved, "y", got["y"], want, lambda normative: permute(a(normative)) + b(normative), note)
+    for name in _new_statistics(case):
+        bound = sum_of(subject.bound(case, name), subject.bound(moved, name))
+        yield close(subject, moved, name, got[name], before[name].astype(np.float64), bound, note)
 
 
 def _shifted(case: Case) -> tuple[Case, float] | None:

@@ -83,7 +83,7 @@ def constant_groups(subject: Subject, case: Case) -> Iterator[Finding]:
     yield subject.judge_output(case, "y", y, where=where, note="a constant group")
 
 
-@check("LN-L14", "BN-L11", "RM-L14", "GN-L14", "IN-L14", when=in_training, raising="violates", modes=BOTH, of="formula")
+@check("LN-L14", "BN-L11", "RM-L14", "GN-L14", "IN-L14", raising="violates", modes=BOTH, of="formula")
 def affine_laws(subject: Subject, case: Case) -> Iterator[Finding]:
     """y is linear in gamma, and beta adds to it: y(a + b, beta) = y(a, beta) + y(b, 0)."""
     gamma = case.inputs["gamma"]

@@ -97,7 +97,7 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
     def pulled(bad: Case) -> object:
         return subject.start(bad).pull(case.g)
 
-    ask = pulled if clean.has_gradients and not _inference(case) else subject.start
+    ask = pulled if clean.has_gradients else subject.start
     subject.prefetch(case, (partial(ask, bad.case) for bad in poisoned.values()))
     for poison, bad in poisoned.items():
         note = f"{poison} elsewhere in x"
@@ -105,7 +105,7 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
         got = checked_shapes(evaluation.outputs(), bad.case)["y"]
         finding = same(subject, case, "y", np.where(bad.y, y, got), y, note)
         yield attrs.evolve(finding, case=bad.case)
-        if subject.forward_only or _inference(case):
+        if subject.forward_only:
             continue
         try:
             before = clean.gradients["dx"]

@@ -21,7 +21,7 @@ from ..judging.subject import LARGE, Subject
 from ..judging.translated import one_plus
 from ..judging.truth import gradient_name
 from .derived import affine_names
-from .registry import check, in_training, ordinary
+from .registry import check
 from .relations import same, same_gradients
 
 
@@ -373,7 +373,7 @@ def different_values(case: Case) -> Case:
     return case.replace(g=np.roll(case.g, 1), **moved)
 
 
-@check("CM-P4", when=in_training)
+@check("CM-P4")
 def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
     """A result stays the same after later calls, a gradient after later gradients."""
     later_case = different_values(case)
@@ -410,9 +410,7 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
         yield changed(before[name], value, case, name, f"{name} changed when gradients were taken")
 
 
-@check(
-    "CM-P6", every=lambda case: ordinary(case) or ("CM-S1" in case.requirements and in_training(case)), gradient=True
-)
+@check("CM-P6", every=lambda case: not case.only or "CM-S1" in case.requirements, gradient=True)
 def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Finding]:
     """A call whose gradients are taken returns the same as one where nothing is tracked."""
     observed = subject.observe(case)
@@ -421,7 +419,7 @@ def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Findi
             yield same(subject, case, name, observed.tracked[name], untracked, "gradients are tracked")
 
 
-@check("CM-P5", when=in_training, raising="violates", gradient=True)
+@check("CM-P5", raising="violates", gradient=True)
 def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gradient taken after other calls, or after another gradient of its own call, is still that of its own call."""
     at_once = subject.observe(case).gradients

@@ -18,7 +18,7 @@ from .laws_moments import plain
 from .purity import changed, different_values
 from .refusal import outputs_unless_refused
 from .registry import INFERENCE, check, in_inference, in_training, laws_in_inference, ordinary
-from .relations import close, equal, same_y, sum_of
+from .relations import close, equal, same_gradients, same_y, sum_of
 from .sizes import all_zero, emptied
 from .values import y_of
 
@@ -87,8 +87,11 @@ def momentum_ends(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("BN-S5", when=in_training, raising="violates")
 def training_ignores_running(subject: Subject, case: Case) -> Iterator[Finding]:
-    """In training y does not depend on the running statistics."""
-    yield same_y(subject, case, _with_statistics(case, 3, 5), "other running statistics")
+    """In training neither y nor a gradient depends on the running statistics."""
+    other, note = _with_statistics(case, 3, 5), "other running statistics"
+    yield same_y(subject, case, other, note)
+    if not subject.forward_only:
+        yield from same_gradients(subject, case, subject.pull(other), subject.observe(case).gradients, note)
 
 
 check("BN-I1", every=in_inference, modes=INFERENCE)(y_of)

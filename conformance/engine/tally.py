@@ -182,13 +182,13 @@ def findings(
         if known := subject.known_violations.known_failure(subject.last_case or case, output, failure):
             if tally is not None:
                 tally.note_lacking(known)
-        elif check.raising == "unsupported":
+        elif check.raising == "unsupported" and not _is_misshapen(check, subject, case, failure):
             shown = Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure))
             if not subject.known_violations.without_known(check.requirement, shown).violated:
                 add(shown)
             elif tally is not None:
                 tally.unsupported, tally.refused = tally.unsupported or note, True
-        elif check.raising == "violates" and failure_is_about(check, subject, case, failure):
+        elif check.raising != "error" and failure_is_about(check, subject, case, failure):
             add(Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure)))
         elif tally is not None:
             # No counterexample shows the line of an error, so its reason does.
@@ -202,6 +202,12 @@ def findings(
             raise
         tally.note_defect(error)
     return found
+
+
+def _is_misshapen(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
+    """Whether a derivative came in another shape, where a target that lacks it would raise."""
+    misshapen = isinstance(failure, BadOutput) and failure.kind == "shape"
+    return misshapen and failure_is_about(check, subject, case, failure)
 
 
 def of_gradients(failure: TargetRaised | BadOutput) -> bool:

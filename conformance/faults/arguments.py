@@ -262,3 +262,33 @@ class TwoAxesOneSample(Groups):
         rows = x.reshape(self.layout.shape)
         deviation = rows - rows.mean(axis=1, keepdims=True)
         return (deviation / np.sqrt(np.square(deviation).mean(axis=1, keepdims=True) + 1)).reshape(x.shape)
+
+
+class AxesAccepted(Groups):
+    """A function that makes something of axes that x does not have."""
+
+    def settled(self, x: Array, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The settings with axes that x has."""
+        raise NotImplementedError
+
+    def check(self, x: Array, parameters: Arrays, likewise: Arrays, settings: Mapping[str, Any]) -> None:
+        super().check(x, parameters, likewise, self.settled(x, settings))
+
+    def begin(self, x: Array, settings: Mapping[str, Any]) -> None:
+        super().begin(x, self.settled(x, settings))
+
+
+@fault("channel-axis-wrapped", bn="CM-A1", gn="CM-A1", in_="CM-A1", kind="argument")
+class ChannelAxisWrapped(AxesAccepted):
+    """Takes the channel axis modulo the number of axes."""
+
+    def settled(self, x: Array, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**settings, "channel_axis": settings["channel_axis"] % x.ndim}
+
+
+@fault("unknown-axes-dropped", ln="CM-A1", rm="CM-A1", apart=("gn", "in"), kind="argument")
+class UnknownAxesDropped(AxesAccepted):
+    """Ignores axes that x does not have."""
+
+    def settled(self, x: Array, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**settings, "axes": tuple(axis for axis in settings["axes"] if -x.ndim <= axis < x.ndim)}

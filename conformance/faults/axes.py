@@ -173,3 +173,11 @@ class LayerNormInstead(ChannelRows):
 
     def row_mean(self, terms: Array) -> Array:
         return mean_over(terms, self.layout, (self.channel_axis,)) if len(self.shape) == 2 else super().row_mean(terms)
+
+
+@fault("channel-axis-modulo-four", bn="BN-F7", gn="GN-F7", in_="IN-F7")
+class ChannelAxisModuloFour(ExchangedAxis):
+    """Counts a negative channel axis from the end of four axes, also where x has five."""
+
+    def other_axis(self, x: Array, channel_axis: int) -> int:
+        return channel_axis % min(x.ndim, 4) if channel_axis < 0 else channel_axis

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
-from ...adapters.numpy.operators.rows import Array, Statistics
+from ...adapters.numpy.operators.rows import Array, Pull, Statistics
 from .neighbours import next_up
 from .registry import WIDE, fault, issue
 
@@ -183,3 +183,68 @@ class EmptyInferenceUnwrittenGradient(BatchNorm):
     def parameter_sum(self, terms: Array) -> Array:
         # A fixed number stands for what the memory happened to hold.
         return super().parameter_sum(terms) if terms.shape[1] else np.full((len(terms), 1), 3.0, terms.dtype)
+
+
+# Derivatives in inference, where the statistics are constants.
+
+
+@fault("inference-second-order-without-gamma", bn="BN-G10", kind="second-order")
+class InferenceSecondOrderWithoutGamma(BatchNorm):
+    """Ignores the cotangent of dgamma where the gradient of an inference call is differentiated."""
+
+    def second_order(self, p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+        x_bar, gamma_bar, g_bar = super().second_order(p, a, b, c)
+        return x_bar, gamma_bar, g_bar - b * p.xhat if p.statistics.fixed else g_bar
+
+
+@fault("inference-tangent-without-gamma", bn="BN-G11", kind="tangent")
+class InferenceTangentWithoutGamma(BatchNorm):
+    """Ignores the tangent of gamma in inference."""
+
+    def tangent(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> Array:
+        return super().tangent(p, tx, np.zeros_like(tgamma) if p.statistics.fixed else tgamma, tbeta)
+
+
+@fault("inference-gradient-stands-still", bn="BN-G13", kind="second-order")
+class InferenceGradientStandsStill(BatchNorm):
+    """Takes the gradient of an inference call for a constant in forward mode."""
+
+    def forward_over_reverse(self, p: Pull, sx: Array, sgamma: Array, sbeta: Array) -> tuple[Array, Array]:
+        x_bar, gamma_bar = super().forward_over_reverse(p, sx, sgamma, sbeta)
+        return (np.zeros_like(x_bar), np.zeros_like(gamma_bar)) if p.statistics.fixed else (x_bar, gamma_bar)
+
+
+@fault("inference-tangent-without-gradient", bn="BN-G14", kind="second-order")
+class InferenceTangentWithoutGradient(BatchNorm):
+    """Takes the tangent of an inference call for a constant in reverse mode."""
+
+    def reverse_over_forward(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> tuple[Array, Array]:
+        x_bar, gamma_bar = super().reverse_over_forward(p, tx, tgamma, tbeta)
+        return (np.zeros_like(x_bar), np.zeros_like(gamma_bar)) if p.statistics.fixed else (x_bar, gamma_bar)
+
+
+@fault("inference-tangent-stands-still", bn="BN-G15", kind="tangent")
+class InferenceTangentStandsStill(BatchNorm):
+    """Takes the tangent of an inference call for a constant in forward mode."""
+
+    def second_tangent(self, p: Pull, tx: Array, tgamma: Array, sx: Array, sgamma: Array) -> Array:
+        found = super().second_tangent(p, tx, tgamma, sx, sgamma)
+        return np.zeros_like(found) if p.statistics.fixed else found
+
+
+# Multiples of a cotangent that pass the limit are beyond float16.
+@fault("inference-cotangent-clipped", bn="BN-G9", kind="gradient", dtypes=("bfloat16", *WIDE))
+class InferenceCotangentClipped(BatchNorm):
+    """Clips the cotangent to 2^16 in inference."""
+
+    def pull(self, x: Array, gamma: Array | None, beta: Array | None, g: Array, s: Statistics) -> Pull:
+        return super().pull(x, gamma, beta, np.clip(g, -(2.0**16), 2.0**16) if s.fixed else g, s)
+
+
+@fault("inference-gradient-of-all", bn="CM-N1", kind="non-finite")
+class InferenceGradientOfAll(BatchNorm):
+    """Adds zero times the sum of x to dx in inference, so that one NaN reaches every element."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        dx = super().input_gradient(p)
+        return dx + 0 * p.x.sum() if p.statistics.fixed else dx

@@ -143,3 +143,13 @@ class RunningStatisticsOverwritten(BatchNorm):
             overwrite(arrays[3], results[1])
             overwrite(arrays[4], results[2])
         return results
+
+
+@fault("running-mean-overwritten-at-momentum-one", bn="CM-P1", kind="state")
+class RunningMeanOverwrittenAtMomentumOne(BatchNorm):
+    """Writes the new running mean over the old one where momentum is 1, since nothing of it is needed."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        if stage == "call" and self.training and self.settings["momentum"] == 1:
+            overwrite(arrays[3], results[1])
+        return results

@@ -166,3 +166,15 @@ class FrozenBetaWithoutGamma(FrozenParameters):
 
     def input_gradient(self, p: Pull) -> Array:
         return super().input_gradient(p) if self.gamma is None else Rows.input_gradient(self, p)
+
+
+@fault("frozen-beta", ln="LN-G11", bn="BN-G12", kind="gradient", apart=("rm",))
+class FrozenBeta(FrozenParameters):
+    """Takes the statistics for constants in dx where x and gamma need a gradient, and beta needs none."""
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        self.beta = arrays[2]
+
+    def input_gradient(self, p: Pull) -> Array:
+        asked = self.wrt is not None and set(self.wrt) == {"x", "gamma"}
+        return p.statistics.rstd * p.h if asked and self.beta is not None else Rows.input_gradient(self, p)

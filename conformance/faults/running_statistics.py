@@ -6,6 +6,7 @@ import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.rows import Array, Statistics
+from ...adapters.numpy.operators.staged import Arrays
 from .registry import fault, issue
 
 
@@ -246,3 +247,44 @@ class EmptyBatchDecays(BatchNorm):
                 variance, np.zeros_like(variance), momentum
             )
         return super().running(s, mean, variance, momentum, count, eps)
+
+
+@fault("running-mean-of-first-value", bn="BN-L5", kind="statistics")
+class RunningMeanOfFirstValue(BatchNorm):
+    """Enters the first value of each channel into the running mean."""
+
+    def statistics(self, x: Array, eps: np.floating) -> Statistics:
+        self.first = x[:, :1]
+        return super().statistics(x, eps)
+
+    def running(
+        self, s: Statistics, mean: Array, variance: Array, momentum: float, count: int, eps: np.floating
+    ) -> tuple[Array, Array]:
+        own = Statistics(self.first, s.variance, s.rstd) if self.training and count else s
+        return super().running(own, mean, variance, momentum, count, eps)
+
+
+@fault("running-statistics-of-last-channel", bn="BN-L6", kind="statistics")
+class RunningStatisticsOfLastChannel(BatchNorm):
+    """Enters the statistics of the last channel into those of every channel."""
+
+    def running(
+        self, s: Statistics, mean: Array, variance: Array, momentum: float, count: int, eps: np.floating
+    ) -> tuple[Array, Array]:
+        last = Statistics(*(np.zeros_like(one) + one[-1:] for one in (s.mean, s.variance, s.rstd)))
+        own = last if self.training and count else s
+        return super().running(own, mean, variance, momentum, count, eps)
+
+
+@fault("gradient-of-running-variance", bn="BN-S5", kind="gradient")
+class GradientOfRunningVariance(BatchNorm):
+    """Uses the running variance in the backward pass of training."""
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        self.given = arrays[4]
+
+    def backward_statistics(self, s: Statistics, eps: np.floating) -> Statistics:
+        if s.fixed or self.given is None:
+            return s
+        variance = self.given.astype(s.variance.dtype).reshape(-1, 1)
+        return Statistics(s.mean, variance, 1 / np.sqrt(variance + eps), s.fixed)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows
+from ...adapters.numpy.operators.staged import Arrays
 from .registry import fault, issue
 
 
@@ -127,3 +129,11 @@ class ForwardOverForwardDetached(Rows):
     def second_tangent(self, p: Pull, tx: Array, tgamma: Array, sx: Array, sgamma: Array) -> Array:
         plain = Pull(p.x, np.zeros_like(p.gamma), p.beta, p.g, p.h, p.xhat, p.statistics)
         return super().second_tangent(plain, tx, tgamma, sx, sgamma)
+
+
+@fault("jvp-flattened", ln="LN-G10", bn="BN-G11", kind="tangent")
+class JvpFlattened(Groups):
+    """Returns the tangent of y as a vector."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        return (results[0].reshape(-1),) if stage == "jvp" and results[0] is not None else results

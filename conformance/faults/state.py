@@ -66,6 +66,14 @@ class RunningBufferShared(Buffers):
         return results[0], self.shared("mean", results[1]), self.shared("variance", results[2])
 
 
+@fault("inference-buffer-shared", bn="CM-P4", kind="state")
+class InferenceBufferShared(Buffers, BatchNorm):
+    """Returns y from inference in a buffer that the next call of the same shape overwrites."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        return (self.shared("y", results[0]), *results[1:]) if stage == "call" and not self.training else results
+
+
 @fault("saved-statistics-shared", ln="CM-P5", bn="CM-P5", pr="CM-P5", po="CM-P5", kind="state")
 class SavedStatisticsShared(Groups):
     """Keeps one set of saved statistics, so that a gradient uses those of the latest forward pass."""
