@@ -145,6 +145,16 @@ class RunningStatisticsOverwritten(BatchNorm):
         return results
 
 
+@fault("large-cotangent-overwritten", rs="CM-P1", hw="CM-P1", kind="state")
+class LargeCotangentOverwritten(Staged):
+    """Writes dx over a cotangent of more than 64 values."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        if stage == "vjp" and arrays[-1].size > 64:
+            overwrite(arrays[-1], results[0])
+        return results
+
+
 @fault("running-mean-overwritten-at-momentum-one", bn="CM-P1", kind="state")
 class RunningMeanOverwrittenAtMomentumOne(BatchNorm):
     """Writes the new running mean over the old one where momentum is 1, since nothing of it is needed."""
