@@ -24,8 +24,8 @@ _PLAIN = ((1, 1, 15), (9, 7, 15), (math.inf, 33, 33))
 #: shape with six axes has an axis of size 1, and a case with five axes uses it.
 _TRAILING = {1: (7,), 2: (15, 7), 3: (3, 3, 3), 4: (2, 3, 2, 5), 6: (3, 2, 1, 3, 2, 2)}
 #: Shapes of x for operators whose groups are the channels, which are on axis 1 or the last axis. The other axes are
-#: ordered as in shapes.py.
-_CHANNELS = {2: (7, 15), 3: (3, 3, 3), 4: (2, 3, 2, 2), 5: (2, 3, 2, 1, 2)}
+#: ordered as in shapes.py. With five axes all sizes are equal too: one shape for either place of the channels.
+_CHANNELS = {2: (7, 15), 3: (3, 3, 3), 4: (2, 3, 2, 2), 5: (2, 2, 2, 2, 2)}
 #: Shapes of x for operators whose groups are channels of a sample; the number of groups if the channels are on axis 1,
 #: and if they are on the last axis. With three axes all sizes are equal, so that taking one for another does not raise.
 _SAMPLES = {
