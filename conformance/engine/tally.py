@@ -189,6 +189,7 @@ def findings(
             elif tally is not None:
                 tally.unsupported, tally.refused = tally.unsupported or note, True
         elif check.raising != "error" and failure_is_about(check, subject, case, failure):
+            output = "derivative" if check.raising == "unsupported" else output
             add(Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure)))
         elif tally is not None:
             # No counterexample shows the line of an error, so its reason does.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ...spec.errors import BadOutput
@@ -16,3 +18,16 @@ def checked_shapes(outputs: dict[str, np.ndarray], case: Case) -> dict[str, np.n
         if owner is not None and value.shape != owner.shape:
             raise BadOutput(f"{name} has shape {value.shape} in place of {owner.shape}", "shape")
     return outputs
+
+
+def checked_derivatives(found: Mapping[str, np.ndarray | None], case: Case, words: str) -> dict[str, np.ndarray | None]:
+    """
+    Return derivatives in one argument each, or in y or g. Raises BadOutput if one does not have the shape of its own.
+
+    ``words`` name a derivative, with a place for the argument.
+    """
+    for name, value in found.items():
+        owner = case.x if name in ("y", "g") else case.inputs[name]
+        if value is not None and owner is not None and value.shape != owner.shape:
+            raise BadOutput(f"the {words.format(name)} has shape {value.shape} in place of {owner.shape}", "shape")
+    return dict(found)

@@ -22,7 +22,7 @@ from ...spec.errors import CALL_FAILED, BadOutput, CannotVary, TakesNoPart, Targ
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from .call_log import LoggedCall, LoggingSession
-from .calls import checked_shapes
+from .calls import checked_derivatives, checked_shapes
 from .findings import Comparison, Finding, compare
 from .known import KnownViolations
 from .library import Library
@@ -274,21 +274,22 @@ class Subject:
         """The target's tangent of y."""
         self._require_accepted(case)
         found = self.session.jvp(case.inputs, case.settings, tangents, parts=case.parts)
-        if found.shape != case.x.shape:
-            raise BadOutput(f"the tangent of y has shape {found.shape} in place of {case.x.shape}", "shape")
+        checked_derivatives({"y": found}, case, "tangent of {}")
         return found
 
     def vjp_vjp(self, case: Case, second: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray | None]:
         """The target's second-order gradients, at the case's cotangent and these second ones."""
         self._require_accepted(case)
-        return self.session.vjp_vjp(case.inputs, case.settings, case.g, second, parts=case.parts)
+        found = self.session.vjp_vjp(case.inputs, case.settings, case.g, second, parts=case.parts)
+        return checked_derivatives(found, case, "second-order gradient of {}")
 
     def nested(
         self, kind: str, case: Case, tangents: Mapping[str, np.ndarray | None], other: Any
     ) -> dict[str, np.ndarray | None]:
         """The target's derivative of a derivative; see Session.nested."""
         self._require_accepted(case)
-        return self.session.nested(kind, case.inputs, case.settings, tangents, other, parts=case.parts)
+        found = self.session.nested(kind, case.inputs, case.settings, tangents, other, parts=case.parts)
+        return checked_derivatives(found, case, "derivative of a derivative in {}")
 
     def seams(self, case: Case) -> list[dict[str, np.ndarray]]:
         """The recordings around the sublayers of a layer that has its own."""

@@ -101,3 +101,24 @@ def test_a_gradient_of_another_shape_or_dtype(change: Any) -> None:
 
     report = run(function("layer_norm", LAYER_NORM.call, vjp=vjp), requirements={"CM-T3"})
     assert verdicts(report) == {"CM-T3": "fail"}
+
+
+@pytest.mark.parametrize(
+    ("stage", "requirement", "words"),
+    [
+        ("jvp", "LN-G10", "the tangent of y has shape (1, 3, 4) in place of (3, 4)"),
+        ("vjp_vjp", "LN-G9", "the second-order gradient of x has shape (1, 3, 4) in place of (3, 4)"),
+        ("jvp_vjp", "LN-G12", "the derivative of a derivative in x has shape (1, 3, 4) in place of (3, 4)"),
+    ],
+)
+def test_a_derivative_of_another_shape_is_wrong_not_lacking(stage: str, requirement: str, words: str) -> None:
+    """A target that lacks a derivative raises."""
+
+    def misshapen(*arguments: Any, **settings: Any) -> Any:
+        found = getattr(LAYER_NORM, stage)(*arguments, **settings)
+        return (found[0][None], *found[1:]) if isinstance(found, tuple) else found[None]
+
+    report = run(function("layer_norm", LAYER_NORM.call, vjp=LAYER_NORM.vjp, **{stage: misshapen}))
+    found = result(report, requirement)
+    assert found.verdict is Verdict.FAIL and found.counterexample is not None
+    assert found.counterexample.why == words
