@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...adapters.numpy.operators.groups import Groups
@@ -140,6 +142,24 @@ class DgammaThroughBfloat16(Rows):
     def gamma_gradient(self, p: Pull) -> Array:
         dgamma = super().gamma_gradient(p)
         return dgamma.astype(FORMATS["bfloat16"].dtype).astype(dgamma.dtype)
+
+
+@fault("xhat-kept-in-float16", ln="LN-G1", bn="BN-G1", kind="dtype", dtypes=WIDE)
+class XhatKeptInFloat16(Rows):
+    """Keeps xhat in float16 for the backward pass."""
+
+    kept = "float16"
+
+    def pull(self, x: Array, gamma: Array | None, beta: Array | None, g: Array, s: Statistics) -> Pull:
+        p = super().pull(x, gamma, beta, g, s)
+        return replace(p, xhat=p.xhat.astype(FORMATS[self.kept].dtype).astype(p.xhat.dtype))
+
+
+@fault("xhat-kept-in-bfloat16", ln="LN-G1", bn="BN-G1", kind="dtype", dtypes=("float16", *WIDE))
+class XhatKeptInBfloat16(XhatKeptInFloat16):
+    """Keeps xhat in bfloat16 for the backward pass."""
+
+    kept = "bfloat16"
 
 
 @fault("dbeta-narrow", ln="LN-G3", bn="BN-G3", kind="dtype", dtypes=SIXTEEN_BIT)

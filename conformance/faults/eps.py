@@ -7,7 +7,8 @@ import numpy as np
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Rows, Statistics
-from .registry import SIXTEEN_BIT, fault, issue
+from ...reference.formats import FORMATS
+from .registry import SIXTEEN_BIT, WIDE, fault, issue
 
 
 @fault(
@@ -128,6 +129,14 @@ class EpsFloat16(Rows):
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
         return super().rstd(variance, eps.dtype.type(np.float16(eps)))
+
+
+@fault("eps-bfloat16", ln="LN-F4", bn="BN-F4", kind="dtype", dtypes=("float16", *WIDE))
+class EpsBfloat16(Rows):
+    """Rounds eps to bfloat16, which changes its third digit."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        return super().rstd(variance, eps.dtype.type(FORMATS["bfloat16"].dtype.type(eps)))
 
 
 @fault("eps-float32", ln="LN-F4", bn="BN-F4", kind="dtype", dtypes=("float64",))
