@@ -162,6 +162,42 @@ class XhatKeptInBfloat16(XhatKeptInFloat16):
     kept = "bfloat16"
 
 
+@fault("rstd-kept-in-float16", ln="LN-G1", bn="BN-G1", kind="dtype", dtypes=WIDE)
+class RstdKeptInFloat16(Rows):
+    """Keeps 1/sqrt(var + eps) in float16 for the backward pass."""
+
+    kept = "float16"
+
+    def rounded(self, value: Array) -> Array:
+        """The value as it is kept."""
+        return value.astype(FORMATS[self.kept].dtype).astype(value.dtype)
+
+    def backward_statistics(self, s: Statistics, eps: np.floating) -> Statistics:
+        return s if s.fixed else Statistics(s.mean, s.variance, self.rounded(s.rstd))
+
+
+@fault("rstd-kept-in-bfloat16", ln="LN-G1", bn="BN-G1", kind="dtype", dtypes=("float16", *WIDE))
+class RstdKeptInBfloat16(RstdKeptInFloat16):
+    """Keeps 1/sqrt(var + eps) in bfloat16 for the backward pass."""
+
+    kept = "bfloat16"
+
+
+@fault("statistics-kept-in-float16", ln="LN-G1", bn="BN-G1", kind="dtype", dtypes=WIDE, apart=("rm",))
+class StatisticsKeptInFloat16(RstdKeptInFloat16):
+    """Keeps the mean and 1/sqrt(var + eps) in float16 for the backward pass."""
+
+    def backward_statistics(self, s: Statistics, eps: np.floating) -> Statistics:
+        return s if s.fixed else Statistics(self.rounded(s.mean), s.variance, self.rounded(s.rstd))
+
+
+@fault("statistics-kept-in-bfloat16", ln="LN-G1", bn="BN-G1", kind="dtype", dtypes=("float16", *WIDE), apart=("rm",))
+class StatisticsKeptInBfloat16(StatisticsKeptInFloat16):
+    """Keeps the mean and 1/sqrt(var + eps) in bfloat16 for the backward pass."""
+
+    kept = "bfloat16"
+
+
 @fault("dbeta-narrow", ln="LN-G3", bn="BN-G3", kind="dtype", dtypes=SIXTEEN_BIT)
 class DbetaNarrow(Narrow):
     """Sums dbeta in the 16-bit dtype of x."""
