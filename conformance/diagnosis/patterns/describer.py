@@ -52,6 +52,8 @@ _SMALL_SHARE = 0.1
 _MOST_SLOW = 18
 #: An inner value has to be seen in at least this many formed and this many fresh cases.
 _MIN_OBSERVED = 5
+#: Requirements on what is tried besides a plain call: it may be wrong on a case whose plain call is wrong too.
+_NOT_OF_VALUES = ("CM-P1", "CM-V", "CM-N1", "CM-N3", "CM-N4", "CM-N5", "CM-N6", "CM-N7", "CM-S2")
 #: Violated cases that are looked at, at most.
 _MOST_VIOLATED = 16
 
@@ -199,7 +201,7 @@ class Describer:
                 clauses += _clauses([one for one in wrong if one.place is EVERYWHERE])
                 beyond = f": there {'; '.join(clauses)}" if clauses else ""
                 verb = "is" if len(names) == 1 else "are"
-                shown = self._violated_on(self._large(found.right_up_to))
+                shown = self._violated_on(self._large(found.right_up_to), values=True)
                 own = [one for one in shown if not one.startswith("CM-")]
                 # A size is not a mistake of a layout or of a later call, although the calls that show those are large.
                 explains = tuple(dict.fromkeys((*own, *self._violated("CM-S1"), *shown)))
@@ -233,9 +235,9 @@ class Describer:
                 clauses.append(words)
                 explains += violated
         if clauses:
-            return Pattern(
-                capitalised(f"{'; '.join(clauses)}; every plain call that was tried is right."), tuple(explains)
-            )
+            some = any(map(self._is_wrong, (*formed, *fresh)))
+            clauses.append("some plain calls are wrong too" if some else "every plain call that was tried is right")
+            return Pattern(capitalised(f"{'; '.join(clauses)}."), tuple(explains))
         return None
 
     def again(self, pattern: Pattern) -> Pattern | None:
@@ -351,16 +353,24 @@ class Describer:
     def _explained(self, wrong: Sequence[WrongResult], seen: Sequence[ObservedResult]) -> tuple[str, ...]:
         """The violations on whose cases one of the described results is wrong."""
         names = {one.result for one in wrong}
-        return self._violated_on({id(one.case) for one in seen if one.name in names and one.wrong.any()})
+        cases = {id(one.case) for one in seen if one.name in names and one.wrong.any()}
+        return self._violated_on(cases, values=True)
 
-    def _violated_on(self, cases: Set[int]) -> tuple[str, ...]:
-        """The violations that show on some cases, the most telling first."""
+    def _violated_on(self, cases: Set[int], *, values: bool = False) -> tuple[str, ...]:
+        """The violations that show on some cases, the most telling first; ``values``: those that values may show."""
         found = []
         for one in self.violations:
             case = None if one.violated_on is None else self.observer.case(one.violated_on)
-            if case is not None and id(case) in cases:
+            if case is not None and id(case) in cases and (not values or _may_be_of_values(one)):
                 found.append(one.requirement)
         return tuple(sorted(dict.fromkeys(found), key=priority))
+
+
+def _may_be_of_values(violation: Result) -> bool:
+    """Whether a wrong value of a plain call may be why: not if the call raised, or if something else was tried."""
+    shown = violation.counterexample
+    raised = shown is not None and shown.raised is not None
+    return not raised and not violation.requirement.startswith(_NOT_OF_VALUES)
 
 
 def _ordinary(description: Description) -> bool:
