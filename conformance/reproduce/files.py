@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ...spec.errors import NormspecError
 from .spelling import CannotWrite
 
-#: The longest word in the name of a file.
+#: The longest word in the name of a file, in bytes.
 _LONGEST = 60
 
 
@@ -35,8 +36,21 @@ def ensure_folder(name: str) -> None:
 
 def file_name(words: Sequence[str]) -> str:
     """The words as the name of a Python file, whatever characters they contain."""
-    plain = [re.sub(r"[^A-Za-z0-9_]+", "-", word)[:_LONGEST].strip("-") for word in words]
-    return f"{'-'.join(filter(None, plain)) or 'script'}.py"
+    return f"{'-'.join(filter(None, map(_plain, words))) or 'script'}.py"
+
+
+def _plain(word: str) -> str:
+    """The letters and digits of a word that the names of files may have, with hyphens between them."""
+    coding = sys.getfilesystemencoding()
+    known = word.encode(coding, "replace").decode(coding)
+    return re.sub(r"\W+", "-", known).encode(coding)[:_LONGEST].decode(coding, "ignore").strip("-")
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name of a file, with -2, -3, ... if it is taken. Some file systems do not tell capitals apart."""
+    names = (name, *(f"{name.removesuffix('.py')}-{number}.py" for number in range(2, len(taken) + 3)))
+    there = {one.casefold() for one in taken}
+    return next(one for one in names if one.casefold() not in there)
 
 
 def write(folder: str, name: str, text: str) -> str:

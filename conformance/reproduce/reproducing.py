@@ -17,7 +17,7 @@ from ..judging.verdicts import Result
 from ..reporting.failures import findings
 from ..requests.request import Request
 from ..results.report import Report
-from .files import file_name, write
+from .files import file_name, free_name, write
 from .probe import in_a_process
 from .reproducer import Reproducer
 from .script import script
@@ -45,7 +45,8 @@ def reproduced(report: Report, request: Request, folder: str, listener: Listener
     found: list[Reproducer] = []
     mistakes = list(_mistakes(report))
     for place, mistake in enumerate(mistakes, 1):
-        found.append(_reproducer(report, request, folder, mistake))
+        taken = [Path(one.file).name for one in found if one.file]
+        found.append(_reproducer(report, request, folder, mistake, taken))
         if listener is not None:
             listener(Progress(place, len(mistakes), "writing scripts", len(report.failures())))
     return attrs.evolve(report, reproducers=tuple(found))
@@ -73,8 +74,10 @@ def _plainness(result: Result) -> tuple[bool, int]:
     return not plain, sum(one.size for one in case.inputs.values() if one is not None)
 
 
-def _reproducer(report: Report, request: Request, folder: str, mistake: _Mistake) -> Reproducer:
-    """The script for a mistake, for the first of its results that allows one."""
+def _reproducer(
+    report: Report, request: Request, folder: str, mistake: _Mistake, taken: Sequence[str]
+) -> Reproducer:
+    """The script for a mistake, for the first of its results that allows one; ``taken``: names of other scripts."""
     why_not = ""
     for result in mistake.results[:_TRIED]:
         made = Reproducer(
@@ -84,7 +87,7 @@ def _reproducer(report: Report, request: Request, folder: str, mistake: _Mistake
             text = _written(report, request, result, mistake)
             place, _, name = result.target.rpartition(":")
             words = [Path(place).stem, name, mistake.fault or result.requirement, result.dtype]
-            return attrs.evolve(made, file=write(folder, file_name(words), text))
+            return attrs.evolve(made, file=write(folder, free_name(file_name(words), taken), text))
         except CannotWrite as why:
             why_not = why_not or _one_line(str(why))
     first = mistake.results[0]

@@ -14,7 +14,7 @@ import pytest
 from normspec import check
 from normspec.conformance.faults import FAULTS, Fault
 from normspec.conformance.judging.verdicts import Result
-from normspec.conformance.reproduce.files import UnwritableFolder, file_name, write
+from normspec.conformance.reproduce.files import UnwritableFolder, file_name, free_name, write
 from normspec.conformance.reproduce.language import language_of
 from normspec.conformance.reproduce.source import Source
 from normspec.conformance.reproduce.spelling import CannotWrite, literal
@@ -185,6 +185,36 @@ def test_a_folder_that_cannot_be_is_told_before_anything_is_checked(tmp_path: Pa
 def test_names_become_names_of_files() -> None:
     """Whatever the name of a target, its script is in the named folder."""
     assert file_name(["../../etc/passwd\n;rm", "", "LN-F3"]) == "etc-passwd-rm-LN-F3.py"
+    assert file_name(["layer_norm_é"]) != file_name(["layer_norm_è"])
+    assert len(file_name(["é" * 500, "層" * 500, "x" * 500, "float32"]).encode()) < 255
+    assert free_name("a.py", []) == "a.py"
+    assert free_name("a.py", ["a.py", "A-2.py"]) == "a-3.py"
+
+
+def test_two_files_of_one_name_have_two_scripts(tmp_path: Path) -> None:
+    """Mistakes in functions of the same name, in files of the same name, each have a script; again, the same ones."""
+    targets = []
+    for folder, factor in (("a", 2), ("b", 3)):
+        (tmp_path / folder).mkdir()
+        file = tmp_path / folder / "mine.py"
+        file.write_text(_SCALED.format(factor=factor))
+        targets.append(f"{file}:layer_norm")
+    for _ in range(2):
+        report = check(targets, profile="quick", only=["LN-F1"], dtypes=["float32"], reproduce=tmp_path / "out")
+        files = [Path(one.file).name for one in report.reproducers]
+        assert files == ["mine-layer_norm-LN-F1-float32.py", "mine-layer_norm-LN-F1-float32-2.py"]
+
+
+_SCALED = """
+import numpy as np
+
+
+def layer_norm(x, gamma, beta, *, eps, axes):
+    d = x - x.mean(axes, keepdims=True)
+    y = d / np.sqrt((d * d).mean(axes, keepdims=True) + x.dtype.type(eps))
+    y = y if gamma is None else y * gamma
+    return (y if beta is None else y + beta) * {factor}
+"""
 
 
 def test_numbers_are_written_to_the_last_bit_and_nothing_else_is() -> None:
