@@ -26,7 +26,7 @@ def priority(identifier: str) -> int:
     page, _, rest = identifier.partition("-")
     if page == "CM":
         return 0 if rest[:1] == "T" or rest in ("C1", "C2", "C3") else 9
-    return 1 + (_TELLING.index(rest[0]) if rest[0] in _TELLING else len(_TELLING))
+    return 1 + (_TELLING.index(rest[0]) if rest[:1] in tuple(_TELLING) else len(_TELLING))
 
 
 def folded(results: Sequence[Result]) -> list[Result]:

@@ -12,6 +12,7 @@ import pytest
 import normspec
 from normspec.conformance.command_line import page
 from normspec.conformance.command_line.root import main
+from normspec.conformance.engine.folding import priority
 from normspec.conformance.page.contents import Document, anchor, contents
 from normspec.conformance.page.smallest import smallest_case
 
@@ -113,3 +114,12 @@ def test_without_jinja_the_command_says_what_to_install(report, tmp_path, capsys
         assert main(command) == 2
         assert "pip install '.[html]'" in capsys.readouterr().err
     assert not list(Path(tmp_path).glob("*.html"))
+
+
+@pytest.mark.parametrize("identifier", ["X", "LN-", "CM-", "ZZ-Q9"])
+def test_an_id_of_no_form_that_is_known_has_its_row(report, identifier):
+    """A report of another version may have ids that this one has not; a page shows them all the same."""
+    others = [one | {"requirement": identifier} for one in report["results"] if one["verdict"] == "fail"]
+    found = contents([Document("a.json", report | {"results": others})])
+    assert [row[2] for row in found["data"]["rows"]] == [identifier] * len(others)
+    assert priority(identifier) > priority("LN-F1")
