@@ -72,9 +72,14 @@ def outputs_of(given: Mapping[str, Any]) -> list[Output]:
     """
     The files that a run must write.
 
-    Raises UnwritableFile if one of them could not be written, UsageError if two are the same, and DamagedReport if the
-    earlier report cannot be read.
+    Raises UnwritableFile if one of them could not be written, UsageError if two are the same or none says what changed,
+    and DamagedReport if the earlier report cannot be read.
     """
+    if given.get("against") is not None and given.get("markdown_file") is None and given.get("form") != "github":
+        raise click.UsageError(
+            "--against is about --markdown and the job summary of --format github: add one, or compare two reports"
+            " with `normspec diff`"
+        )
     earlier = earlier_report(given)
     texts: dict[str, Callable[[Report], str]] = {
         "json": Report.to_json,

@@ -74,9 +74,7 @@ def _plainness(result: Result) -> tuple[bool, int]:
     return not plain, sum(one.size for one in case.inputs.values() if one is not None)
 
 
-def _reproducer(
-    report: Report, request: Request, folder: str, mistake: _Mistake, taken: Sequence[str]
-) -> Reproducer:
+def _reproducer(report: Report, request: Request, folder: str, mistake: _Mistake, taken: Sequence[str]) -> Reproducer:
     """The script for a mistake, for the first of its results that allows one; ``taken``: names of other scripts."""
     why_not = ""
     for result in mistake.results[:_TRIED]:

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from ...adapters.binding import Binding
-from ...adapters.declarations import NOTHING_DECLARED, Declarations, has
+from ...adapters.declarations import NOTHING_DECLARED, Declarations
 from ...adapters.dtypes import check_dtype
 from ...adapters.frameworks import KNOWN
 from ...adapters.importable import importable_name
@@ -19,9 +19,10 @@ from ...adapters.remote.process import NO_STEPS
 from ...adapters.target import Target
 from ...adapters.targets import TARGETS, resolve
 from ...spec.conventions import ensure_about
-from ...spec.errors import NormspecError, UnknownDtype, WrongDeclaration
-from ...spec.operators import OPERATORS, Groups
+from ...spec.errors import NormspecError, UnknownDtype
+from ...spec.operators import OPERATORS
 from ..kept.cache_folder import truths_store
+from .about import ensure_declared_about, ensure_mode_about, ensure_table_about, operators_in
 from .choosing import check_bindings, matches, operators_of, selected
 from .library_names import is_in_library
 from .per_target import ensure_conventions_apply, setting_of, with_conventions
@@ -84,8 +85,7 @@ class Request:
         All workers start at once, because importing a framework takes seconds. The steps of ``meanwhile`` run in that
         time. With ``derivatives``, workers also import what derivatives need. Each target keeps only the bindings that
         are asked for. Of two callables of the same name, the second is called `NAME 2`.
-        Raises the NormspecError of the first target that cannot be opened, UnknownBinding, NothingAsked, or
-        UnknownConvention.
+        Raises the NormspecError of the first target that cannot be opened, or of what is asked and is about no target.
         """
         hosts: list[Host] = []
         try:
@@ -95,6 +95,7 @@ class Request:
             ]
             for target in opened:
                 self._check(target)
+                ensure_table_about(target, self.per_target.get(target.name, {}))
             opened = _with_own_names(self._with_bindings_asked_for(opened))
             for target in opened:
                 ensure_conventions_apply(target, self.per_target)
@@ -223,31 +224,16 @@ class Request:
         return found
 
     def _ensure_about(self, found: Sequence[Target], targets: Sequence[Target]) -> None:
-        """Raise NothingAsked, UnknownConvention or WrongDeclaration if what is asked or declared is about no target."""
+        """Raise the NormspecError of what is asked or declared and is about no target."""
         there = {binding.operator for target in found for binding in target.bindings}
         for what, words in (("only", self.only), ("require", self.require)):
             for word in words:
                 about = operators_of(selected((word,), what))
                 if there.isdisjoint(about):
                     raise NothingAsked(_nothing(what, word, about, targets))
-        operators = sorted(there, key=list(OPERATORS).index)
-        ensure_about(self.conventions, operators, "what is checked is")
-        given = [name for name in ("parameters", "layout", "fixed") if getattr(self.declared, name)]
-        if given and all(target.name in KNOWN for target in found):
-            raise WrongDeclaration(
-                f"--{given[0]} is about functions and layers of your own, not about"
-                f" {', '.join(target.name for target in found)}: leave it out"
-            )
-        if self.declared.layout and all(OPERATORS[operator].groups is Groups.LAST for operator in operators):
-            raise WrongDeclaration(f"--layout: {', '.join(operators)} has no channels: leave it out")
-        if self.declared.parameters and not any(one.names_parameters for target in found for one in target.bindings):
-            raise WrongDeclaration(
-                f"--parameters is about layers, and {', '.join(target.name for target in targets)} takes its parameters"
-                " in the order of the call: leave it out"
-            )
-        for name, text in self.declared.fixed.items():
-            if not any(has(operator, name) for operator in operators):
-                raise WrongDeclaration(f"--fixed {name}={text}: {', '.join(operators)} has no {name}: leave it out")
+        ensure_about(self.conventions, operators_in(found), "what is checked is")
+        ensure_declared_about(self.declared, found)
+        ensure_mode_about(self.mode, found)
 
     def _check(self, target: Target) -> None:
         wanted = self.dtypes

@@ -28,6 +28,10 @@ def mine(tmp_path, monkeypatch):
     [
         (("--json", "a", "--junit", "a"), "--json and --junit write to the same place, a: give each its own"),
         (("--json", "a", "--junit", "./a"), "--json and --junit write to the same place, a: give each its own"),
+        (
+            ("--json", "a", "--against", "old.json"),
+            "--against is about --markdown and the job summary of --format github",
+        ),
         (("--json", "-", "--junit", "-"), "--json and --junit write to the same place, -: give each its own"),
         (("--junit", "nowhere/a.xml"), "the folder of --junit nowhere/a.xml does not exist; create nowhere first"),
         (("--html", "mine.py"), "--html mine.py would be overwritten, and it is not a report; name another file"),

@@ -9,7 +9,7 @@ from normspec import Verdict
 from normspec.conformance.checks.registry import is_about
 from normspec.conformance.requests.per_target import EVERY_TARGET, WrongPerTarget
 from normspec.spec.conventions import CONVENTIONS, ensure_about, operators_about
-from normspec.spec.errors import UnknownConvention, UnknownFramework, UnknownMode, UnknownOperator
+from normspec.spec.errors import UnknownConvention, UnknownFramework, UnknownMode, UnknownOperator, WrongDeclaration
 from normspec.spec.operators import OPERATORS
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
@@ -130,6 +130,27 @@ def test_a_mistake_is_told_before_anything_runs(own, error, words):
     """One error that says what to give."""
     with pytest.raises(error, match=words):
         check("numpy", per_target=own)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"parameters": {"gamma": "g"}}, WrongDeclaration, r"parameters of .*:layer_norm is about layers"),
+        ({"fixed": {"momentum": 0.1}}, WrongDeclaration, r"fixed momentum=0\.1 of .*: layer_norm has no momentum"),
+        ({"mode": "inference"}, UnknownMode, r"mode of .*:layer_norm: layer_norm has no modes: leave it out"),
+    ],
+)
+def test_what_is_about_nothing_of_the_target_is_an_error(file, settings, error, words):
+    """A setting that its operator lacks is told, as it is where it is an option of the run."""
+    with pytest.raises(error, match=words):
+        check(f"{file}:layer_norm", per_target={f"{file}:layer_norm": settings}, framework="numpy")
+
+
+def test_a_mode_of_nothing_that_is_checked_is_an_error(file):
+    """One target of several with modes is enough."""
+    with pytest.raises(UnknownMode, match="--mode inference: layer_norm has no modes: leave it out"):
+        check("numpy", op="layer_norm", mode="inference")
+    assert check("numpy", op=("layer_norm", "batch_norm"), mode="inference", only="BN-I1,LN-F1").conforms
 
 
 # Conventions ----------------------------------------------------------------------------------------------
