@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import numpy as np
 
@@ -13,22 +13,75 @@ from ..answers import Values
 from .observing import ObservedResult, Observer
 from .places import place_of_cases
 
+#: If calls fail in more ways than this, they are not told one by one.
+_MOST_WAYS = 3
+
 
 def refusal(observer: Observer, operator: str, formed: Sequence[Case], fresh: Sequence[Case]) -> str:
     """How a call fails, and on which cases; empty if none fails, or if nothing is known about it."""
     for derivative in (False, True):
         before, after = (_outcomes(observer, cases, derivative=derivative) for cases in (formed, fresh))
-        failing = [one for one in (*before, *after) if one.wrong.any()]
-        if not failing:
-            continue
-        words = _words(observer.failure(failing[0].case, derivative=derivative), derivative=derivative)
-        place = place_of_cases(operator, before, after)
-        if place is not None:
-            return f"{words} {place.words}"
-        if len(failing) == len(before) + len(after):
-            return f"{words}, whatever is given"
-        return f"{words} in {len(failing)} of {len(before) + len(after)} cases"
+        failing = [one.case for one in (*before, *after) if one.wrong.any()]
+        if failing:
+            ways = _ways(observer, failing, derivative=derivative)
+            places = [_place(operator, _among(before, cases), _among(after, cases)) for cases in ways.values()]
+            whole = _place(operator, before, after)
+            if len(ways) > _MOST_WAYS or (whole and not all(places)):
+                ways, places = {f"{_subject(derivative)} fails in several ways": {*map(id, failing)}}, [whole]
+            number = len(before) + len(after)
+            told = zip(ways, places, ways.values(), strict=True)
+            return "; ".join(words + (place or _counted(len(cases), number)) for words, place, cases in told)
     return ""
+
+
+def _ways(observer: Observer, failing: Sequence[Case], *, derivative: bool) -> dict[str, set[int]]:
+    """The ways in which calls fail, in words that hold for each of its cases."""
+    alike: dict[str, dict[int, str]] = {}
+    for case in failing:
+        failure = observer.failure(case, derivative=derivative)
+        if failure is not None or not alike:
+            words = _words(failure, derivative=derivative)
+            alike.setdefault(_NUMBERS.sub("#", words), {})[id(case)] = words
+        else:  # no call of a slow target is left: so this one is taken for one of the first
+            next(iter(alike.values()))[id(case)] = ""
+    return {_common([one for one in words.values() if one]): {*words} for words in alike.values()}
+
+
+#: What differs between the messages of one mistake: shapes, and other numbers.
+_NUMBERS = re.compile(r"[(\[][^()\[\]]*[)\]]|[-+]?\d[\w.+-]*")
+
+
+def _common(texts: Sequence[str]) -> str:
+    """What texts have in common at their beginning and end, with an ellipsis in place of the rest."""
+    words = [text.split() for text in texts]
+    if all(one == words[0] for one in words):
+        return texts[0]
+    begin = _alike(words)
+    end = _alike([one[: begin - 1 if begin else None : -1] for one in words])
+    return " ".join([*words[0][:begin], "...", *words[0][len(words[0]) - end :]])
+
+
+def _alike(words: Sequence[Sequence[str]]) -> int:
+    """How many words are alike at the beginning."""
+    same = [all(one == some[0] for one in some) for some in zip(*words, strict=False)]
+    return (*same, False).index(False)
+
+
+def _among(outcomes: Sequence[ObservedResult], cases: Set[int]) -> list[ObservedResult]:
+    """The same outcomes, with only these cases as those that fail."""
+    return [
+        one if id(one.case) in cases or not one.wrong.any() else _outcome(one.case, fails=False) for one in outcomes
+    ]
+
+
+def _place(operator: str, before: Sequence[ObservedResult], after: Sequence[ObservedResult]) -> str:
+    """The place of the cases on which a call fails, in words; empty if none was found."""
+    place = place_of_cases(operator, before, after)
+    return "" if place is None else f" {place.words}"
+
+
+def _counted(failing: int, number: int) -> str:
+    return ", whatever is given" if failing == number else f" in {failing} of {number} cases"
 
 
 def _outcomes(observer: Observer, cases: Sequence[Case], *, derivative: bool) -> list[ObservedResult]:
@@ -37,14 +90,21 @@ def _outcomes(observer: Observer, cases: Sequence[Case], *, derivative: bool) ->
     for case in cases:
         answer = observer.answer(case, derivative=derivative)
         if answer is not None:
-            got = np.array([float(bool(answer.words))])
-            values = Values(got, np.zeros(1), np.zeros(1), 0.0)
-            found.append(ObservedResult(case, "the call", values, np.inf))
+            found.append(_outcome(case, fails=bool(answer.words)))
     return found
 
 
+def _outcome(case: Case, *, fails: bool) -> ObservedResult:
+    values = Values(np.array([float(fails)]), np.zeros(1), np.zeros(1), 0.0)
+    return ObservedResult(case, "the call", values, np.inf)
+
+
+def _subject(derivative: bool) -> str:
+    return "taking gradients" if derivative else "the call"
+
+
 def _words(failure: Exception | None, *, derivative: bool) -> str:
-    subject = "taking gradients" if derivative else "the call"
+    subject = _subject(derivative)
     if isinstance(failure, TargetRaised):
         return f"{subject} raises {_shortened(str(failure))}"
     if isinstance(failure, BadOutput):
