@@ -11,8 +11,10 @@ from collections.abc import Iterator
 
 _NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _RANGE = rf"({_NUMBER})(?: to ({_NUMBER}))?"
-#: Numbers that differ a little between dtypes, because roundings do.
-_VARYING = re.compile(rf"(?<=wrong in ){_RANGE}(?= of \d)|(?<=about ){_RANGE}|(?<=largest error is ){_RANGE}(?= %)")
+#: Numbers that differ a little between dtypes, because roundings do, and because a dtype may lack some cases.
+_VARYING = re.compile(
+    rf"(?<= in ){_RANGE}(?= of \d)|(?<= of ){_RANGE}(?= cases)|(?<=about ){_RANGE}|(?<=largest error is ){_RANGE}(?= %)"
+)
 #: Numbers that differ by a larger factor are about different mistakes. Neighbouring cases lie about this far apart.
 _APART = 4
 
