@@ -117,6 +117,16 @@ def _is_gone(folder: str) -> bool:
     return False
 
 
+def _forget_interruption() -> None:
+    """
+    Let the process end with its exit status after a Ctrl-C that was handled.
+
+    CPython notes a KeyboardInterrupt that leaves an exec of a string, such as those of attrs during imports, and ends
+    the process by SIGINT in the end, even if it was caught outside. The next exec of a string drops that note.
+    """
+    exec("")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. A reader that closes the pipe early (`normspec check | head`) is not an error."""
     if sys.stdout is None:  # the parent process closed it
@@ -126,6 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status = run(arguments)
         sys.stdout.flush()
+        _forget_interruption()
         return status
     except BrokenPipeError:
         # Discard what is still buffered, because Python would complain about it at exit.

@@ -92,6 +92,18 @@ def test_sigterm_ends_it_as_ctrl_c_does(tmp_path):
     assert not _runs(int(note.read_text()))
 
 
+def test_ctrl_c_in_an_import_has_the_status_of_any_other(tmp_path):
+    """CPython would end the process by SIGINT if the interruption came while attrs executed a string."""
+    (tmp_path / "interrupted.py").write_text(
+        "import sys\nfrom normspec.conformance.command_line import root\n"
+        "root.normspec.main = lambda **_: exec('raise KeyboardInterrupt')\nsys.exit(root.main([]))\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "interrupted"]  # a file that is run by its name never ends by the signal
+    ended = subprocess.run(command, cwd=tmp_path, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (3, b"normspec: interrupted before anything was established\n")
+
+
 def _runs(process: int) -> bool:
     try:
         os.kill(process, 0)
