@@ -7,6 +7,7 @@ import os
 import select
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -110,7 +111,28 @@ def opened_target(host: Host, meanwhile: Iterator[object] = NO_STEPS) -> RemoteT
 
     Raises the NormspecError that says why there is none.
     """
-    return RemoteTarget.opened(host, meanwhile)
+    try:
+        return RemoteTarget.opened(host, meanwhile)
+    except NotImportable as error:
+        program = host.launch.command[0]
+        if host.launch.target.startswith(EXEC_PREFIX) or program == sys.executable or _is_python(program):
+            raise
+        raise NotImportable(f"{_no_interpreter(program)} ({error})") from None
+
+
+def _is_python(program: str) -> bool:
+    """Whether a program executes Python, as far as that can be told."""
+    try:
+        told = subprocess.run(
+            [program, "-c", "print(6 * 7)"], stdin=subprocess.DEVNULL, capture_output=True, timeout=20
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return True
+    return told.stdout.strip() == b"42"
+
+
+def _no_interpreter(python: str) -> str:
+    return f"{python} is not a Python interpreter: give the path of one, such as venv/bin/python"
 
 
 def interpreter(python: str) -> str:
@@ -122,7 +144,7 @@ def interpreter(python: str) -> str:
         path = os.path.join(path, "bin", "python")
     found = shutil.which(path)
     if found is None:
-        raise NotImportable(f"{python} is not a Python interpreter: give the path of one, such as venv/bin/python")
+        raise NotImportable(_no_interpreter(python))
     return found
 
 

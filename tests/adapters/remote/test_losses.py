@@ -461,6 +461,13 @@ def test_an_interpreter_that_does_not_exist(python):
         start_host("numpy", python=python)
 
 
+@pytest.mark.parametrize("python", ["/bin/cat", "/bin/ls"])
+def test_a_program_that_is_no_interpreter(python):
+    """What it writes is not taken for something that the target did."""
+    with pytest.raises(NotImportable, match=f"{python} is not a Python interpreter: give the path of one"):
+        opened_target(start_host("numpy", python=python))
+
+
 def test_an_interpreter_that_is_none(tmp_path):
     """A program that is not Python ends, and its output is passed on."""
     program = tmp_path / "python"
