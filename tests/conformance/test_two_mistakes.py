@@ -68,9 +68,10 @@ def diagnosed(function, requirements=None):
 )
 def test_what_wrong_values_do_not_show_is_none_of_theirs(function, other):
     """The other mistake is violated and has no cause, although the plain call of its case is wrong too."""
-    report = diagnosed(function, ("LN-F1", "LN-F6", other))
+    report = diagnosed(function, ("LN-F1", "LN-F4", "LN-F6", other))
     (cause,) = report.causes
     assert cause.sentence == "y is 1.1 times the right value where gamma is None."
+    assert cause.requirement == "LN-F6"
     assert other not in cause.explains
     (violation,) = (one for one in report.failures() if one.requirement == other)
     assert violation.diagnosis is None

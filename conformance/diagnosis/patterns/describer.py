@@ -54,6 +54,8 @@ _MOST_SLOW = 18
 _MIN_OBSERVED = 5
 #: Requirements on what is tried besides a plain call: it may be wrong on a case whose plain call is wrong too.
 _NOT_OF_VALUES = ("CM-P1", "CM-V", "CM-N1", "CM-N3", "CM-N4", "CM-N5", "CM-N6", "CM-N7", "CM-S2")
+#: The requirements on parameters that are None. What is wrong where they are breaks these before others.
+_ABSENT_PARAMETERS = ("LN-F6", "BN-F6", "RM-F6", "GN-F6", "IN-F6", "PR-F4", "PO-F4")
 #: Violated cases that are looked at, at most.
 _MOST_VIOLATED = 16
 
@@ -354,7 +356,9 @@ class Describer:
         """The violations on whose cases one of the described results is wrong."""
         names = {one.result for one in wrong}
         cases = {id(one.case) for one in seen if one.name in names and one.wrong.any()}
-        return self._violated_on(cases, values=True)
+        found = self._violated_on(cases, values=True)
+        absent = any(one.place is not None and one.place.is_of_absent_parameters for one in wrong)
+        return tuple(sorted(found, key=lambda name: name not in _ABSENT_PARAMETERS)) if absent else found
 
     def _violated_on(self, cases: Set[int], *, values: bool = False) -> tuple[str, ...]:
         """The violations that show on some cases, the most telling first; ``values``: those that values may show."""

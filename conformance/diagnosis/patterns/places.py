@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -40,6 +41,11 @@ class Place:
     def counts(self) -> bool:
         """Whether it is about the number of something."""
         return self.words.startswith("where the number of")
+
+    @property
+    def is_of_absent_parameters(self) -> bool:
+        """Whether it is where gamma or beta is None."""
+        return bool(re.search(r"\b(gamma|beta) is None|neither gamma nor beta", self.words))
 
     def mask(self, one: ObservedResult) -> Array | None:
         """Which elements of a result are in it."""
@@ -481,6 +487,8 @@ _PLACED = {
 
 #: If a wrong and a right value are apart by more than this factor, the limit is said to be between them.
 _FAR_APART = 4.0
+#: If by more than this factor, both are said.
+_VERY_FAR_APART = 16.0
 
 
 def _limit(words: str, limit: float, near: float, sign: float, *, whole: bool) -> tuple[str, float]:
@@ -492,6 +500,10 @@ def _limit(words: str, limit: float, near: float, sign: float, *, whole: bool) -
         return f"where {words} is {written(limit)} or {'more' if sign > 0 else 'less'}", limit
     smaller, larger = sorted((abs(limit), abs(near)))
     apart = limit * near > 0 and larger > _FAR_APART * smaller
+    if limit * near > 0 and larger > _VERY_FAR_APART * smaller:
+        beyond, rest = ("more", "less") if sign > 0 else ("less", "more")
+        clause = f"where {words} is about {limit:.2g} or {beyond} (and not where it is about {near:.2g} or {rest})"
+        return clause, float(np.copysign(np.sqrt(smaller * larger), limit))
     middle = (np.copysign(np.sqrt(smaller * larger), limit),) if apart else ()
     for digits in (1, 2, 3):
         for value in (float(f"{one:.{digits - 1}e}") for one in (*middle, limit, near)):
