@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from normspec.conformance.diagnosis.patterns.places import _limit
+from normspec.conformance.diagnosis.patterns.places import Share, _limit
+
+from .test_two_mistakes import diagnosed, larger, layer_norm_of
 
 
 @pytest.mark.parametrize(
@@ -20,3 +22,24 @@ def test_a_limit_is_told_as_far_as_it_is_known(limit, near, sign, words, between
     """Where the nearest wrong and right values are far apart, no number between them is made up."""
     told, value = _limit("eps", limit, near, sign, whole=False)
     assert (told, pytest.approx(value, rel=0.01)) == (words, between)
+
+
+def wrong_for_several_groups(x, gamma, beta, *, eps, axes):
+    """A tenth too large where there are several groups: nearly always."""
+    several = any(size > 1 for axis, size in enumerate(x.shape) if axis - x.ndim not in axes and axis not in axes)
+    return larger(layer_norm_of(x, gamma, beta, eps, axes), several)
+
+
+def test_a_place_of_nearly_all_cases_is_told():
+    """The few cases that are right are small; all ordinary ones of the deck are looked at then."""
+    (cause,) = diagnosed(wrong_for_several_groups, ("LN-F1", "LN-L7")).causes
+    assert cause.sentence == "y is 1.1 times the right value where there are several groups."
+
+
+def test_cases_count_where_a_place_is_one_of_whole_cases():
+    """A few small cases that are right say as much as large ones; two of them, or parts of cases, do not."""
+    assert Share(0, 12, 90_000, 90_000, 3, 60, 60).explains
+    assert not Share(0, 12, 90_000, 90_000, 2, 60, 60).explains
+    assert not Share(0, 12, 90_000, 90_000).explains
+    assert not Share(1, 12, 90_000, 90_000, 3, 60, 60).explains
+    assert Share(0, 12, 900, 900, 6, 60, 60).contrasts and not Share(0, 12, 900, 900, 5, 60, 60).contrasts

@@ -95,7 +95,18 @@ class Describer:
             self._describe_the_rest,
         )
         with np.errstate(all="ignore"):  # formulas on trial divide by zero, and wrong values may overflow
-            return next((found for find in finds if (found := find(formed, fresh)) is not None), None)
+            found = next((found for find in finds if (found := find(formed, fresh)) is not None), None)
+            return found if found is None else self._with_place(found, formed, fresh)
+
+    def _with_place(self, found: Pattern, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern:
+        """The description; if it lacks a place and few cases are right, that of all ordinary cases if it has one."""
+        if self.observer.most is not None or all(one.place is not None for one in found.wrong):
+            return found
+        right = [sum(not self._is_wrong(one) for one in some) for some in (formed, fresh)]
+        if min(right) >= _MIN_WRONG or not any(right):
+            return found
+        again = self._describe_values(self._formed(every=True), self._fresh(every=True))
+        return found if again is None or any(one.place is None for one in again.wrong) else again
 
     # -- kinds of patterns -----------------------------------------------------------------------
 

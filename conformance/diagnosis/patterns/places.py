@@ -20,6 +20,9 @@ Array = np.ndarray
 _FEW = 3
 #: The outside must have at least this share of the elements inside: a place with nearly everything says nothing.
 _SOME = 0.01
+#: A place of whole cases needs instead at least this many cases with something wrong inside, and this many outside:
+#: cases that are right may be small.
+_FEW_CASES = 3
 #: Places in which a relation is searched.
 _TRIED = 3
 #: A place that is wrong only in part is named if at least this many cases are wrong, and this share of the place.
@@ -83,12 +86,23 @@ class Share:
     outside: int
     inside_wrong: int
     inside: int
+    #: How many cases lie outside, how many inside, and how many of these are wrong; 0 each if a case lies in both.
+    cases_outside: int = 0
+    cases_inside: int = 0
+    cases_wrong: int = 0
 
     @property
     def explains(self) -> bool:
-        """Whether nothing outside is wrong, and enough elements there were looked at."""
+        """Whether nothing outside is wrong, and enough there was looked at."""
         enough = self.outside >= max(_FEW, _SOME * self.inside) and self.inside_wrong >= _FEW
+        enough = enough or min(self.cases_outside, self.cases_wrong) >= _FEW_CASES
         return enough and not self.outside_wrong
+
+    @property
+    def contrasts(self) -> bool:
+        """Whether so much was looked at outside that it is no accident that nothing is wrong there."""
+        enough = self.cases_outside >= max(_FEW_CASES, _MUCH * self.cases_inside)
+        return self.outside >= _MUCH * self.inside or enough
 
     @property
     def exact(self) -> bool:
@@ -104,16 +118,20 @@ class Share:
 def share(place: Place, seen: Sequence[ObservedResult], *, explaining: bool = False) -> Share | None:
     """The share of a place over everything seen; with ``explaining``, None as soon as something outside is wrong."""
     counts = np.zeros(4, int)
+    cases: list[tuple[bool, bool, bool]] = []
     for one in seen:
         parts = place.parts(one)
         if parts is None:
             return None
+        outside, inside = parts
+        cases.append((bool(outside.any()), bool(inside.any()), bool((one.wrong & inside).any())))
         for offset, here in zip((0, 2), parts, strict=True):
             counts[offset] += np.count_nonzero(one.wrong & here)
             counts[offset + 1] += np.count_nonzero(here)
         if explaining and counts[0]:
             return None
-    return Share(*(int(count) for count in counts))
+    whole = not any(outside and inside for outside, inside, _ in cases)
+    return Share(*(int(count) for count in counts), *(map(sum, zip(*cases, strict=True)) if whole else ()))
 
 
 # Places of whole cases --------------------------------------------------------------------------------------------
@@ -571,4 +589,4 @@ def place_of_some(operator: str, seen: Sequence[ObservedResult]) -> Place | None
 def is_nearly_all_wrong(place: Place, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult]) -> bool:
     """Whether nearly all of a place is wrong and enough right values lie outside, so that it is not an accident."""
     parts = [share(place, some) for some in (seen, fresh)]
-    return all(one is not None and one.rate >= _NEARLY_ALL and one.outside >= _MUCH * one.inside for one in parts)
+    return all(one is not None and one.rate >= _NEARLY_ALL and one.contrasts for one in parts)
