@@ -26,6 +26,7 @@ from .axes import axes_relations
 from .backward import backward_relations
 from .inner import InnerValue, inner_values
 from .inputs import rounded_inputs
+from .kept_values import kept_values
 from .memory import differs_from_first_call, memory_in_words, overwritten_in_words
 from .moments import parameter_relations, spread_relations
 from .observing import ObservedResult, Observer
@@ -354,6 +355,7 @@ class Describer:
         yield from term_relations(self.operator, name)
         yield from backward_relations(self.operator, name)
         yield from rounded_inputs(self.operator, name)
+        yield from kept_values(self.operator, name)
         record = OPERATORS[self.operator]
         if name == "y" and record.normalises and not record.normalises_handed:
             yield from parameter_relations()

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ....reference.formats import FORMATS
 from ....spec.operators import Groups
 from .formula_steps import FormulaSteps
 from .numbers import Interval, simplest, written
@@ -486,8 +487,13 @@ _EPS_PLACEMENTS: tuple[_EpsPlacement, ...] = (
         )
         for words, power in (("eps^2", 2), ("eps^3", 3), ("sqrt(eps)", 0.5))
     ),
-    _inside(
-        lambda k: f"sqrt(var + {_multiple(k, 'eps rounded to float16')})", np.inf, lambda q, eps: float(np.float16(eps))
+    *(
+        _inside(
+            lambda k, dtype=dtype: f"sqrt(var + {_multiple(k, f'eps rounded to {dtype}')})",
+            np.inf,
+            lambda q, eps, dtype=dtype: float(FORMATS[dtype].dtype.type(eps)),
+        )
+        for dtype in ("float16", "bfloat16")
     ),
 )
 
