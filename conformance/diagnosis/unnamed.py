@@ -30,7 +30,7 @@ def explained(run: Run, report: Report) -> Report:
 def _named_by_declaration(report: Report) -> Report:
     """The report, in which a declaration stands in place of the description of what it would excuse."""
     declarations = {(one["target"], one["op"], one["binding"]): one.get("passes_under", ()) for one in report.subjects}
-    causes = tuple(_named(cause, declarations) for cause in report.causes)
+    causes = tuple(_named(cause, declarations, report) for cause in report.causes)
     changed = [after for before, after in zip(report.causes, causes, strict=True) if after is not before]
     if not changed:
         return report
@@ -41,13 +41,26 @@ def _named_by_declaration(report: Report) -> Report:
     return attrs.evolve(report, causes=causes, results=tuple(map(with_new_cause, report.results)))
 
 
-def _named(cause: Cause, declarations: Declarations) -> Cause:
+def _named(cause: Cause, declarations: Declarations, report: Report) -> Cause:
     """The cause, with the one declaration that would excuse it in every binding."""
     found = {declarations.get((cause.target, cause.op, binding), ()) for binding in cause.bindings}
     if cause.is_known or len(found) != 1 or not (declared := found.pop()):
         return cause
     if not _WIDENING.isdisjoint(one.partition("=")[0] for one in declared):
         return cause
+    # It excuses all that its bindings violate, more than a description of their values explains.
+    others = (one for one in report.failures() if one.diagnosis is None and _is_of(one, cause))
     return attrs.evolve(
-        cause, convention=", ".join(declared), sentence=sentence_of(declared), remedy=remedy_of(declared), errata=()
+        cause,
+        explains=tuple(dict.fromkeys((*cause.explains, *(one.requirement for one in others)))),
+        convention=", ".join(declared),
+        sentence=sentence_of(declared),
+        remedy=remedy_of(declared),
+        errata=(),
     )
+
+
+def _is_of(result: Result, cause: Cause) -> bool:
+    """Whether a result is one of the bindings and dtypes of a cause."""
+    same = (result.target, result.op) == (cause.target, cause.op)
+    return same and result.binding in cause.bindings and result.dtype in cause.dtypes
