@@ -201,11 +201,11 @@ class Describer:
     ) -> Pattern | None:
         """The description by sizes; ``followed``: accept only a rule that fits every size that was tried."""
         violated = [one.violated_on for one in self.violations if one.violated_on is not None]
-        for found in thresholds(self.observer, self.operator, violated):
+        # Cases of the sweep are plain: what is said about them must also hold in all ordinary cases that are wrong.
+        ordinary = [[one for one in cases if self._is_wrong(one)] for cases in (formed, fresh)]
+        for found in thresholds(self.observer, self.operator, violated, [*ordinary[0], *ordinary[1]]):
             if followed and not found.rule.followed:
                 continue
-            # Cases of the sweep are plain: what is said about them must also hold in all ordinary cases that are wrong.
-            ordinary = ([one for one in cases if self._is_wrong(one)] for cases in (formed, fresh))
             swept = (found.cases[::2], found.cases[1::2])
             seen = [[*self.observer.observed((*some, *more))] for some, more in zip(swept, ordinary, strict=True)]
             wrong = self._all_wrong(*seen)

@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from ....spec.operators import OPERATORS
+from ...cases.case import Case
 from .formula_steps import FormulaSteps
 from .numbers import written
 from .observing import ObservedResult
@@ -155,10 +156,10 @@ def _power_of_two(n: int) -> bool:
     return n & (n - 1) == 0
 
 
-def _samples(steps: FormulaSteps) -> int:
+def samples_of(case: Case) -> int:
     """The number of samples: they lie along the first axis that is not the channels'."""
-    shape = list(steps.x.shape)
-    del shape[steps.case.settings["channel_axis"] % len(shape)]
+    shape = list(case.x.shape)
+    del shape[case.settings["channel_axis"] % len(shape)]
     return shape[0] if shape else 1
 
 
@@ -248,9 +249,9 @@ def _of_cases(operator: str) -> Iterator[Place]:
         sign = "where channel_axis is negative", "where channel_axis is not negative"
         yield from _both_ways(*sign, lambda f: f.case.settings["channel_axis"] < 0)
         samples = "where there is one sample", "where there are several samples"
-        yield from _both_ways(*samples, lambda f: _samples(f) == 1)
+        yield from _both_ways(*samples, lambda f: samples_of(f.case) == 1)
         positions = "where a channel of a sample has one value", "where a channel of a sample has several values"
-        yield from _both_ways(*positions, lambda f: f.x.size == _samples(f) * f.case.layout.parameters)
+        yield from _both_ways(*positions, lambda f: f.x.size == samples_of(f.case) * f.case.layout.parameters)
         yield from _of_number("the number of channels", lambda f: f.case.layout.parameters)
     if "groups" in record.settings:
         yield from _both_ways(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 import attrs
 
@@ -11,6 +11,7 @@ from ...cases.case import Case
 from ...cases.description import Description
 from ...cases.sizes import Extent, extents, sized
 from .observing import ObservedResult, Observer
+from .places import samples_of
 
 #: Sizes at which a fault of size is searched, just past the limits of blocks.
 _LOOKED_AT = (9, 65, 129, 257, 513, 1025, 2049, 4097)
@@ -88,18 +89,24 @@ class Threshold:
         return self.rule.clause.format(self._counted)
 
 
-def thresholds(observer: Observer, operator: str, violated: Sequence[Description]) -> Iterator[Threshold]:
+def thresholds(
+    observer: Observer, operator: str, violated: Sequence[Description], wrong: Sequence[Case]
+) -> Iterator[Threshold]:
     """
-    The wrong sizes of each extent; ``violated``: cases whose sizes are tried too.
+    The wrong sizes of each extent; ``violated``: cases whose sizes are tried too; ``wrong``: ordinary wrong cases.
 
-    A slow target is not asked: that takes too many calls.
+    A rule by which one of those is right is none: the sweep has easy values. A slow target is not asked: that takes too
+    many calls.
     """
     if observer.most is None:
-        tried = (_Sizes(observer, operator, extent).threshold(violated) for extent in extents(operator))
+        shown = [case for one in violated if (case := observer.case(one)) is not None]
+        sizes = {size for one in violated for size in (one.n, one.count_of_groups)} - {0, 1}
+        tried = (_Sizes(observer, operator, extent).threshold(sizes, shown) for extent in extents(operator))
         found = [one for one in tried if one is not None]
         found = [_of_all_values(observer, operator, one) for one in found]
         values = (_of_values(observer, operator, one) for one in found)
-        yield from (*(one for one in values if one is not None), *found)
+        yield from (one for one in values if one is not None)
+        yield from (one for one in found if one.instead or not _is_refuted(observer, one, (*shown, *wrong)))
 
 
 def _of_values(observer: Observer, operator: str, found: Threshold) -> Threshold | None:
@@ -181,10 +188,14 @@ class _Sizes:
             self.known[size] = None if at is None else _is_wrong([*self.observer.observed([at])])
         return self.known[size]
 
-    def threshold(self, violated: Sequence[Description]) -> Threshold | None:
-        """The rule that the sizes follow; None if no size is wrong beyond one that is right."""
+    def threshold(self, sizes: Set[int], cases: Sequence[Case]) -> Threshold | None:
+        """
+        The rule that the sizes follow; None if no size is wrong beyond one that is right.
+
+        ``sizes`` are tried too, and ``cases`` may refute a rule.
+        """
         low, high = 1, 0
-        for size in sorted({*_LOOKED_AT, *self._of(violated)}):
+        for size in sorted({*_LOOKED_AT, *sizes}):
             if size > self.extent.largest:
                 break
             found = self.wrong(size)
@@ -201,8 +212,11 @@ class _Sizes:
             low, high = (low, middle) if self.wrong(middle) else (middle, high)
         if not (self._stays(high, wrong=True) and self._stays(low, wrong=False)):
             return None
-        if any(self._refutes(one, low, high) for one in violated):
-            return None
+        # Where other extents may count too, a limit is first told in values (_of_values).
+        if self.extent.name in _OTHER_EXTENT:
+            from_on, first = _from_on(low, high), self.case(high)
+            if first is None or any(_refutes(self.observer, one, self.extent, from_on, first) for one in cases):
+                return None
         rule = self._rule(low, high)
         # Only sizes not far above: farther up nearly everything is wrong, which hides the values that are right.
         sizes = [size for size, wrong in sorted(self.known.items()) if wrong and high <= size <= _NEAR * high + 1]
@@ -219,23 +233,6 @@ class _Sizes:
             if _is_wrong([*self.observer.observed([case])]) != wrong:
                 return False
         return True
-
-    def _refutes(self, violated: Description, low: int, high: int) -> bool:
-        """Whether a violated case has a size that should be right, and a wrong result that the first wrong size has."""
-        count = {"features": violated.n, "groups": violated.count_of_groups}.get(self.extent.name)
-        if count is None or count > low:
-            return False
-        wrong = [
-            {one.name for one in self.observer.observed([case]) if one.wrong.any()}
-            for case in (self.observer.case(violated), self.case(high))
-            if case is not None
-        ]
-        return len(wrong) == 2 and not wrong[0].isdisjoint(wrong[1])
-
-    def _of(self, violated: Sequence[Description]) -> Iterator[int]:
-        """The sizes that violated cases may have in this extent."""
-        for one in violated:
-            yield from {one.n, one.count_of_groups} - {0, 1}
 
     def _rule(self, low: int, high: int) -> _Rule:
         """The plainest rule that all tried sizes follow, including those that distinguish it from other rules."""
@@ -297,6 +294,38 @@ class _Sizes:
             last, right = (middle, right) if self.wrong(middle) else (last, middle)
         self._look([*range(high, min(high + 3, last)), last - 1, right + 1, right + 2, right + 5, 2 * right + 3])
         return last
+
+
+def _is_refuted(observer: Observer, found: Threshold, cases: Sequence[Case]) -> bool:
+    """Whether one of the cases refutes a rule."""
+    return any(_refutes(observer, one, found.extent, found.rule, found.cases[0]) for one in cases if found.cases)
+
+
+def _refutes(observer: Observer, shown: Case, extent: Extent, rule: _Rule, first: Case) -> bool:
+    """Whether a case has a size that should be right, and a wrong result that the first wrong size has."""
+    size = _size_of(shown, extent)
+    if size is None or rule.wrong(size):
+        return False
+    there, here = ({one.name for one in observer.observed([case]) if one.wrong.any()} for case in (shown, first))
+    return not there.isdisjoint(here)
+
+
+def _size_of(case: Case, extent: Extent) -> int | None:
+    """The size of a case in an extent; None in another mode, and where an extent is not one of x."""
+    name, _, mode = extent.name.partition(", ")
+    if mode and mode != ("training" if case.settings["training"] else "inference"):
+        return None
+    layout = case.layout
+    if name in ("samples", "positions"):
+        samples = samples_of(case)
+        return samples if name == "samples" else case.x.size // max(samples * layout.parameters, 1)
+    sizes = {
+        "features": layout.size,
+        "groups": case.settings.get("groups", layout.count),
+        "channels": layout.parameters,
+        "channels of a group": layout.width,
+    }
+    return sizes.get(name)
 
 
 def _from_on(low: int, high: int) -> _Rule:
