@@ -271,7 +271,8 @@ class RunningStatisticsOfLastChannel(BatchNorm):
     def running(
         self, s: Statistics, mean: Array, variance: Array, momentum: float, count: int, eps: np.floating
     ) -> tuple[Array, Array]:
-        last = Statistics(*(np.zeros_like(one) + one[-1:] for one in (s.mean, s.variance, s.rstd)))
+        mean_there, variance_there, rstd_there = (np.zeros_like(z) + z[-1:] for z in (s.mean, s.variance, s.rstd))
+        last = Statistics(mean_there, variance_there, rstd_there)
         own = last if self.training and count else s
         return super().running(own, mean, variance, momentum, count, eps)
 

@@ -219,9 +219,9 @@ class _Sizes:
                 return None
         rule = self._rule(low, high)
         # Only sizes not far above: farther up nearly everything is wrong, which hides the values that are right.
-        sizes = [size for size, wrong in sorted(self.known.items()) if wrong and high <= size <= _NEAR * high + 1]
-        cases = tuple(at for size in sizes if (at := self.case(size)) is not None)
-        return Threshold(self.extent, low, rule, cases)
+        near = [size for size, wrong in sorted(self.known.items()) if wrong and high <= size <= _NEAR * high + 1]
+        at_these = tuple(at for size in near if (at := self.case(size)) is not None)
+        return Threshold(self.extent, low, rule, at_these)
 
     def _stays(self, size: int, *, wrong: bool) -> bool:
         """Whether it is wrong, or right, each time. A mistake of the first call, or of chance, is not about size."""
