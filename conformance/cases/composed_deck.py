@@ -132,6 +132,8 @@ def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
         yield d(n, _PLAIN, *FEW, recipe="scaled", eps=NEGLIGIBLE_EPS, gamma="powers")
     for recipe in ("tanh_linear", "scaled"):  # blocks are initialised like this to be the identity
         yield d(6, _PLAIN, recipe=recipe, eps=NEGLIGIBLE_EPS, gamma="zeros")
+    # How the sublayer bends shows in bfloat16 too where eps is as large as the variance.
+    yield d(3, (("scaled", 0), ("normal", 2)), *DERIVATIVES, recipe="square", eps=1.0, only=True)
     for gamma, beta in (("none", "none"), ("mixed", "none"), ("none", "mixed")):
         for recipe in ("scaled", "tanh_linear", "leaf"):
             yield d(6, _PLAIN, *WITHOUT, recipe=recipe, eps=NEGLIGIBLE_EPS, gamma=gamma, beta=beta)

@@ -27,8 +27,8 @@ DIGESTS: dict[str, tuple[str, str, str]] = {
     "group_norm": ("b9c8538859c0e8c1", "10137c76b4ec3c4c", "747114c2f577629e"),
     "instance_norm": ("7e26cc2de23e7fe8", "09800186defd5716", "fd115ec7a60019b4"),
     "residual": ("7cdf85d02011c693", "56fb5632b3c62819", "d8c9e85a21e05f98"),
-    "pre_norm": ("10b37f71efbc0017", "88925cd0117c7a77", "fe56ddd07f9b1f15"),
-    "post_norm": ("34718c54e71b02c6", "846de9ce5495e17e", "e1d9c3919832ffb9"),
+    "pre_norm": ("59f69908526df87c", "cc179935daea8289", "9bf23e820702be6a"),
+    "post_norm": ("b4f77f3f1f1ac22c", "03f8fb0c9c48abb3", "3d17ea786f71bc67"),
     "highway": ("daef45cb5ad71f84", "79c2623d81dd2cdb", "98597d3ccf8f427f"),
     "mhc": ("a534ecfff75e69d1", "19c7ccf43950e739", "6ab4984b53bdd790"),
 }
@@ -42,8 +42,8 @@ DECKS: dict[str, tuple[str, str]] = {
     "group_norm": ("46dcdf78636d9289", "f9cf2a8f050319b0"),
     "instance_norm": ("ab7e6ad056948936", "84ab0bfd9753bf62"),
     "residual": ("0e14bd2c94da97e6", "8c9ff53268f5755f"),
-    "pre_norm": ("ad263726b258ecad", "c2b44b4b2a7dff3a"),
-    "post_norm": ("0938ed4a4802212a", "46bdfd22a52825a4"),
+    "pre_norm": ("5883c26e39c0e963", "f64e050ff31d6aa8"),
+    "post_norm": ("df89812dff9d38c5", "3a3828bdb5521d8d"),
     "highway": ("9d1d009575e055fb", "405a456b7993d21b"),
     "mhc": ("98f26b3b548269a8", "facc2bbe20f50bfb"),
 }

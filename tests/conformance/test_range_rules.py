@@ -125,6 +125,15 @@ def group(random: np.random.Generator, dtype: str, most: float) -> np.ndarray:
     return size * kinds[random.integers(4)]
 
 
+def judged_without_violation(subject: Subject, case: Case) -> int:
+    """The number of results that are judged on a case; none may be violated."""
+    seen = subject.observe(case)
+    found = [subject.judge_output(case, "y", seen.outputs["y"])]
+    found += [subject.judge_gradient(case, name, value) for name, value in seen.gradients.items()]
+    assert not any(one.violated for one in found), [one for one in found if one.violated]
+    return sum(one.judged for one in found)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
 def test_whatever_is_judged_near_the_ends_is_within_the_envelope(operator: str, dtype: str) -> None:
@@ -138,11 +147,7 @@ def test_whatever_is_judged_near_the_ends_is_within_the_envelope(operator: str, 
             gamma = 2.0 ** random.integers(-10, 30 if dtype != "float16" else 8)
             case = case_of(x, eps, dtype, gamma=gamma, g=random.standard_normal(x.size), operator=operator)
             for subject in subjects:
-                seen = subject.observe(case)
-                found = [subject.judge_output(case, "y", seen.outputs["y"])]
-                found += [subject.judge_gradient(case, name, value) for name, value in seen.gradients.items()]
-                assert not any(one.violated for one in found), [one for one in found if one.violated]
-                judged += sum(one.judged for one in found)
+                judged += judged_without_violation(subject, case)
     assert judged > 300
 
 
@@ -168,11 +173,7 @@ def test_what_large_gains_and_cotangents_make_of_small_groups_is_within_the_enve
             gamma, g = 2.0 ** random.uniform(0, 127), 2.0 ** random.uniform(-60, 127) * random.standard_normal(x.size)
             case = case_of(x, eps, "float32", gamma=gamma, g=np.clip(g, -3e38, 3e38), operator=operator)
             for subject in subjects:
-                seen = subject.observe(case)
-                found = [subject.judge_output(case, "y", seen.outputs["y"])]
-                found += [subject.judge_gradient(case, name, value) for name, value in seen.gradients.items()]
-                assert not any(one.violated for one in found), [one for one in found if one.violated]
-                judged += sum(one.judged for one in found)
+                judged += judged_without_violation(subject, case)
             y, dx = gain_first(case)
             assert not subjects[0].judge_output(case, "y", y).violated
             assert not subjects[0].judge_gradient(case, "dx", dx).violated
