@@ -22,7 +22,7 @@ class Bundle:
 #: The bundles by name, except `everything`. Each id is a SHOULD, because a MUST applies to every target anyway.
 BUNDLES: Mapping[str, Bundle] = MappingProxyType(
     {
-        "deterministic": Bundle("One hundred repetitions of a call give the same bits.", ("CM-P3",)),
+        "deterministic": Bundle("Repetitions of a call give the same bits.", ("CM-P3",)),
         "batch-invariant": Bundle(
             "A group, or in inference a sample, has the same bits alone, together with others, and at any "
             "place among them.",
