@@ -301,8 +301,10 @@ class _Search:
         """
         dtypes = list(dict.fromkeys(result.dtype for result in self.violations))
         asked = self.run.plan.dtypes or self.target.dtypes
+        # Where nothing is violated and the change does not matter, a trial would repeat the run.
+        others = [one for one in asked if one not in dtypes and any(matters_in(key, one) for key in change)]
         wanted = {(result.dtype, result.requirement) for result in self.violations}
-        for dtype in (*dtypes, *(one for one in asked if one not in dtypes)):
+        for dtype in (*dtypes, *others):
             trial = self._trial(change, dtype)
             few = dict.fromkeys(("repeats", "slow_repeats", "large_repeats"), _REPEATS)
             trial.plan = attrs.evolve(trial.plan, profile=attrs.evolve(trial.plan.profile, **few))
