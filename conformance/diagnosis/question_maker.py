@@ -13,7 +13,7 @@ import numpy as np
 
 from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
-from ..cases.description import Description
+from ..cases.description import NEGLIGIBLE_EPS, Description
 from ..cases.sizes import extents, sized
 from ..checks.purity import different_values
 from ..checks.registry import COSTLY, Check
@@ -235,9 +235,18 @@ class QuestionMaker:
         yield from islice((one for one in made if one is not None), _FRESH_CHECKS)
 
     def size_questions(self) -> Iterator[Question]:
-        """The outputs and gradients with one extent after the other at sizes around the limits of blocks."""
+        """
+        The outputs and gradients with one extent after the other at sizes around the limits of blocks.
+
+        A mistake that shows only without a parameter, or only near eps, shows at no size of the sweep. So each size is
+        asked with the parameters, eps and groups of the case that shows the violation, too.
+        """
         sizes = [(extent, size) for extent in extents(self.operator) for size in _SIZES if size <= extent.largest]
-        return self._plain_questions_on(sized(self.operator, extent, size) for extent, size in sizes)
+        swept = [sized(self.operator, extent, size) for extent, size in sizes]
+        shown = self.violated_checks.get("CM-S1")
+        if shown is None or _is_of_sweep(shown.description):
+            return self._plain_questions_on(swept)
+        return self._plain_questions_on([*swept, *(_with_contents_of(shown.description, one) for one in swept)])
 
     def shape_questions(self) -> Iterator[Question]:
         """The outputs and gradients of one case of the deck for each rank, place of the channels and number of axes."""
@@ -279,6 +288,17 @@ class QuestionMaker:
                 question = self.question(description, derivative=derivative)
                 if question is not None:
                     yield question
+
+
+def _is_of_sweep(description: Description) -> bool:
+    """Whether a case has what every case of the sweep of sizes has: both parameters, and an eps that does not show."""
+    return "none" not in (description.gamma, description.beta) and description.eps == NEGLIGIBLE_EPS
+
+
+def _with_contents_of(shown: Description, swept: Description) -> Description:
+    """A case of this size, with the parameters and eps of the one shown, and as many groups of its kinds as it has."""
+    groups = tuple(islice(cycle(shown.groups), len(swept.groups)))
+    return attrs.evolve(swept, gamma=shown.gamma, beta=shown.beta, eps=shown.eps, groups=groups)
 
 
 def is_about_derivatives(check: Check) -> bool:

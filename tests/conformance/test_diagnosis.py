@@ -152,6 +152,22 @@ def _of_the_first(count: int) -> Function:
     return layer_norm
 
 
+def _beta_needs_gamma_from(count: int) -> Function:
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        n = np.prod([x.shape[axis] for axis in axes])
+        return _y(x, gamma, None if gamma is None and n >= count else beta, eps=eps, axes=axes)
+
+    return layer_norm
+
+
+def _least_eps_from(count: int) -> Function:
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        n = np.prod([x.shape[axis] for axis in axes])
+        return _y(x, gamma, beta, eps=max(eps, 1e-12) if n >= count else eps, axes=axes)
+
+    return layer_norm
+
+
 def _with_a_wrong_bit_each(number: int) -> Function:
     calls = [0]
 
@@ -247,6 +263,8 @@ def test_what_no_ordinary_value_shows_is_named_too(call, requirements, fault):
         (_nan_is_one, ("CM-N1", "CM-N3", "LN-F1")),
         (_refuses_what_has_three_axes, ("CM-T1", "CM-T2", "LN-F1")),
         (_of_the_first(1000), ("CM-S1", "LN-F1", "LN-F7")),
+        (_beta_needs_gamma_from(1024), ("CM-S1", "LN-F1", "LN-F6")),  # the library has 513
+        (_least_eps_from(1500), ("CM-S1", "LN-F1", "LN-F4")),  # the library has 1024
         (_with_a_wrong_bit_each(59), ("CM-P2", "CM-P3", "LN-F1")),
         (_results_kept_by_first(4), ("CM-P2", "LN-F1", "LN-F4")),
         (_results_kept_by_first(9), ("CM-P2", "LN-F1", "LN-F4")),
