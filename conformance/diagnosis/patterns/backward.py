@@ -49,8 +49,14 @@ _PARTS: tuple[tuple[str, Callable[[int], Array]], ...] = (
 
 
 def backward_relations(operator: str, name: str) -> Iterator[LinearRelation]:
-    """Wrong forms of a normalisation's gradient: another gain in dx, fewer groups in dgamma or dbeta."""
+    """Wrong forms of a normalisation's gradient: another gain in dx, one too many in dgamma, too few groups."""
     record = OPERATORS[operator]
+    if name in ("dgamma", "dbeta"):
+        yield LinearRelation(
+            without_number("gamma times the right value"),
+            lambda one: _times_gamma(one, one.expected),
+            rounded=lambda one: _times_gamma(one, one.slack),
+        )
     if record.composed:
         return
     if name == "dx" and "gamma" in record.arguments:
@@ -65,6 +71,11 @@ def backward_relations(operator: str, name: str) -> Iterator[LinearRelation]:
         yield LinearRelation(
             without_number(f"the sum of dx{factor} in place of g{factor}"), _of_dx(name), rounded=_rounded_dx(name)
         )
+
+
+def _times_gamma(one: ObservedResult, value: Array) -> Array | None:
+    gamma = one.steps.given("gamma")
+    return value if gamma is None else value * np.abs(gamma) if value is one.slack else value * gamma
 
 
 def _with_gain(change: Callable[[Array], Array]) -> Callable[[ObservedResult], Array | None]:

@@ -25,7 +25,7 @@ from ..search import Search
 from .axes import axes_relations
 from .backward import backward_relations
 from .inner import InnerValue, inner_values
-from .inputs import rounded_inputs
+from .inputs import other_eps, rounded_inputs
 from .kept_values import kept_values
 from .memory import differs_from_first_call, memory_in_words, overwritten_in_words
 from .moments import parameter_relations, spread_relations
@@ -207,7 +207,10 @@ class Describer:
             if followed and not found.rule.followed:
                 continue
             swept = (found.cases[::2], found.cases[1::2])
-            seen = [[*self.observer.observed((*some, *more))] for some, more in zip(swept, ordinary, strict=True)]
+            seen = [
+                [*self.observer.observed((*some, *self._of_ordinary_groups(some), *more))]
+                for some, more in zip(swept, ordinary, strict=True)
+            ]
             wrong = self._all_wrong(*seen)
             names = [one.name for one in wrong]
             if names:
@@ -223,6 +226,17 @@ class Describer:
                     continue
                 return Pattern(f"{listed(names)} {verb} {found.words}{beyond}.", explains, found.begins)
         return None
+
+    def _of_ordinary_groups(self, swept: Sequence[Case]) -> list[Case]:
+        """
+        Some cases of the sweep, with ordinary values.
+
+        The sweep's groups are a few large values each, so that there the mean is nearly the last value's share. A
+        relation that holds of these alone is none.
+        """
+        shown = [case.description for case in swept if case.description is not None]
+        kinds = [tuple(("normal", at) for at in range(len(one.groups))) for one in shown]
+        return self._cases(attrs.evolve(one, groups=groups) for one, groups in zip(shown, kinds, strict=True))
 
     def _is_wrong(self, case: Case) -> bool:
         """Whether a call of a case fails or returns a wrong result."""
@@ -354,6 +368,7 @@ class Describer:
         yield from running_relations(name)
         yield from term_relations(self.operator, name)
         yield from backward_relations(self.operator, name)
+        yield from other_eps(self.operator, name)
         yield from rounded_inputs(self.operator, name)
         yield from kept_values(self.operator, name)
         record = OPERATORS[self.operator]

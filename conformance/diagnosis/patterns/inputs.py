@@ -1,4 +1,4 @@
-"""Inputs: those that a function rounds to a narrower dtype before it computes."""
+"""Inputs: those that a function rounds to a narrower dtype before it computes, and an eps of its own in gradients."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ....reference.formats import FORMATS, Format
 from ....spec.operators import OPERATORS
 from .backward import input_gradient
 from .formula_steps import FormulaSteps
+from .numbers import written
 from .observing import ObservedResult
 from .pattern import listed
 from .relation import LinearRelation, without_number
@@ -26,6 +27,8 @@ _ROUNDED_TOGETHER = (
     ("x", "gamma", "beta"),
     ("running_mean", "running_var"),
 )
+#: What a backward pass may have in the place of the eps given: none, and the defaults of libraries.
+_OTHER_EPS = (0.0, 1e-12, 1e-8, 1e-6, 1e-5, 1e-3)
 _ROUNDED_FOR_GRADIENTS = (("g",), ("x", "g"), ("x", "gamma", "g"))
 
 
@@ -46,6 +49,25 @@ def rounded_inputs(operator: str, name: str) -> Iterator[LinearRelation]:
                 )
 
 
+def other_eps(operator: str, name: str) -> Iterator[LinearRelation]:
+    """A gradient computed with an eps of the backward pass's own; of y, moments.py knows more."""
+    record = OPERATORS[operator]
+    if not record.composed and name in ("dx", "dgamma"):
+        for eps in _OTHER_EPS:
+            yield LinearRelation(
+                without_number(f"what the formula gives with {written(eps)} in place of eps"),
+                _of_eps(eps, _FORMULAS[name]),
+            )
+
+
+def _of_eps(eps: float, formula: Callable[[FormulaSteps], Array]) -> Callable[[ObservedResult], Array]:
+    def made(one: ObservedResult) -> Array:
+        with np.errstate(all="ignore"):
+            return formula(FormulaSteps(one.case.replace(eps=eps)))
+
+    return made
+
+
 def _of_rounded(
     names: Sequence[str], format: Format, formula: Callable[[FormulaSteps], Array]
 ) -> Callable[[ObservedResult], Array | None]:
@@ -56,6 +78,8 @@ def _of_rounded(
         case, given = one.case, {name: one.case.inputs[name] for name in names if name != "g"}
         if all(value is None for value in given.values()) and "g" not in names:
             return one.expected
+        if case.x.dtype == format.dtype:  # all inputs have it already
+            return None
         with np.errstate(all="ignore"):
             other = case.replace(**{name: rounded(value) for name, value in given.items()})
             if "g" in names:

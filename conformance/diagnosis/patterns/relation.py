@@ -100,7 +100,10 @@ class LinearRelation:
             if arrays is not None:
                 with np.errstate(all="ignore"):
                     off, slack = np.abs(one.got - one.expected), self._slack(one, arrays[0])
-                    evident += bool((one.wrong & places & ~(off < CLEARLY_WRONG * slack)).any())
+                    # Of an infinite slack only a relation that is not finite either says anything.
+                    tells = np.where(np.isfinite(slack), ~(off < CLEARLY_WRONG * slack), False)
+                    tells |= ~np.isfinite(one.got) & ~np.isfinite(arrays[0])
+                    evident += bool((one.wrong & places & tells).any())
         return bool(far) and 2 * evident > len(far)
 
     def _arrays(self, one: ObservedResult) -> tuple[Array, Array | None] | None:
@@ -114,7 +117,8 @@ class LinearRelation:
 
     def _slack(self, one: ObservedResult, base: Array) -> Array:
         with np.errstate(all="ignore"):
-            slack = one.slack + EXTRA_ROUNDINGS * one.values.unit * np.abs(base)
+            # An infinite base would make the slack infinite, and every number equal to it.
+            slack = one.slack + EXTRA_ROUNDINGS * one.values.unit * np.abs(np.where(np.isfinite(base), base, 0.0))
             more = None if self.amplified is None else self.amplified(one)
             if more is not None:
                 slack = slack * np.maximum(np.nan_to_num(more, nan=1.0, posinf=1.0), 1.0)
@@ -238,7 +242,8 @@ def _rounded_to() -> Iterable[LinearRelation]:
         format = FORMATS[name]
 
         def narrowed(got: Array, format: Format = format) -> tuple[Array, Array]:
-            return got.astype(format.dtype).astype(np.float64), 4 * format.unit_roundoff * np.abs(got)
+            step = np.maximum(4 * format.unit_roundoff * np.abs(got), format.smallest_subnormal)
+            return got.astype(format.dtype).astype(np.float64), step
 
         yield LinearRelation(without_number(f"the right value rounded to {name}"), _on_grid(narrowed))
 
@@ -248,7 +253,8 @@ def _on_grid(rounded: Callable[[Array], tuple[Array, Array | float]]) -> Compute
         on_grid, step = rounded(one.got)
         exactly = np.abs(on_grid - one.got) <= 2.0**-40 * np.abs(one.got)
         near = np.abs(one.got - one.expected) <= 0.5001 * step + one.slack
-        return one.got if bool((exactly & near)[one.judged].all()) else None
+        beyond = np.isinf(one.got) & (rounded(one.expected)[0] == one.got)  # more than the largest number of the grid
+        return one.got if bool((exactly & near | beyond)[one.judged].all()) else None
 
     return made
 

@@ -1,0 +1,105 @@
+"""What a wrong result is said to be: nothing that a single value contradicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from normspec.adapters.targets import resolve
+
+from .runs import run
+
+
+def wide(array):
+    """In float32, or in float64 if it is that."""
+    return array.astype(np.result_type(array, np.float32))
+
+
+def layer_norm_by(output):
+    """A layer_norm whose y is ``output(y in float32 or wider, dtype of x)``."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        d = wide(x) - wide(x).mean(axes, keepdims=True)
+        y = d / np.sqrt(np.square(d).mean(axes, keepdims=True) + d.dtype.type(eps))
+        y = y if gamma is None else y * wide(gamma)
+        return output(y if beta is None else y + wide(beta), x.dtype)
+
+    return layer_norm
+
+
+def through_float16(y, dtype):
+    """Mostly a second rounding, and infinite where the result is beyond float16's range."""
+    with np.errstate(over="ignore"):
+        return y.astype(np.float16).astype(dtype)
+
+
+def infinite_from_100(y, dtype):
+    """Infinite in some places."""
+    return np.where(np.abs(y) < 100, y, np.inf).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_a_few_infinite_values_do_not_hide_what_all_values_are(dtype):
+    """An infinite value lies within no rounding of a finite one: y is not infinite, and no input was rounded."""
+    target = resolve(layer_norm_by(through_float16), op="layer_norm", framework="numpy")
+    (cause,) = run(target, dtypes=(dtype,), explain=True, forward_only=True).causes
+    assert cause.sentence == "y is the right value rounded to float16."
+
+
+def test_what_is_infinite_in_some_places_is_not_infinite_everywhere():
+    """Where y is finite it is right, so the sentence says where it is infinite, or how often."""
+    target = resolve(layer_norm_by(infinite_from_100), op="layer_norm", framework="numpy")
+    (cause,) = run(target, dtypes=("float32",), explain=True, forward_only=True).causes
+    assert "y is infinite." not in cause.sentence
+
+
+def layer_norm_vjp(x, gamma, beta, g, *, eps, axes):
+    """Computes everything anew, with an eps that is not the one given."""
+    d = wide(x) - wide(x).mean(axes, keepdims=True)
+    r = 1 / np.sqrt(np.square(d).mean(axes, keepdims=True) + d.dtype.type(1e-5))
+    h = wide(g) if gamma is None else wide(g) * wide(gamma)
+    dx = r * (h - h.mean(axes, keepdims=True) - d * r * (h * d * r).mean(axes, keepdims=True))
+    samples = tuple(range(x.ndim - len(axes)))
+    dgamma = None if gamma is None else (wide(g) * d * r).sum(samples).astype(gamma.dtype)
+    return dx.astype(x.dtype), dgamma, None if beta is None else wide(g).sum(samples).astype(beta.dtype)
+
+
+def test_the_eps_of_a_backward_pass_of_its_own():
+    """A backward pass that computes the statistics anew with a default has that default's number in the sentence."""
+    right = layer_norm_by(lambda y, dtype: y.astype(dtype))
+    right.vjp = layer_norm_vjp
+    target = resolve(right, op="layer_norm", framework="numpy")
+    (cause,) = run(target, dtypes=("float32",), explain=True).causes
+    assert cause.sentence.lower().startswith("dx and dgamma are what the formula gives with 1e-05 in place of eps; ")
+
+
+def pre_norm(x, sublayer, gamma, beta, *, eps):
+    """Right; its gradient is not."""
+    d = wide(x) - wide(x).mean(-1, keepdims=True)
+    z = d / np.sqrt(np.square(d).mean(-1, keepdims=True) + d.dtype.type(eps))
+    z = z if gamma is None else z * wide(gamma)
+    z = (z if beta is None else z + wide(beta)).astype(x.dtype)
+    return (wide(x) + wide(sublayer(z))).astype(x.dtype)
+
+
+def pre_norm_vjp(x, sublayer, gamma, beta, g, *, eps):
+    """dgamma is formed from gamma q in the place of q."""
+    d = wide(x) - wide(x).mean(-1, keepdims=True)
+    r = 1 / np.sqrt(np.square(d).mean(-1, keepdims=True) + d.dtype.type(eps))
+    xhat = d * r
+    z = xhat if gamma is None else xhat * wide(gamma)
+    z = (z if beta is None else z + wide(beta)).astype(x.dtype)
+    q = wide(sublayer.vjp(z, g))
+    h = q if gamma is None else q * wide(gamma)
+    dx = wide(g) + r * (h - h.mean(-1, keepdims=True) - xhat * (h * xhat).mean(-1, keepdims=True))
+    lead = tuple(range(x.ndim - 1))
+    dgamma = None if gamma is None else (h * xhat).sum(lead).astype(gamma.dtype)
+    return dx.astype(x.dtype), dgamma, None if beta is None else q.sum(lead).astype(beta.dtype)
+
+
+def test_a_gain_too_many_in_the_gradient_of_the_gain():
+    """dgamma formed from gamma q, as dx is, is described."""
+    pre_norm.vjp = pre_norm_vjp
+    target = resolve(pre_norm, op="pre_norm", framework="numpy")
+    (cause,) = run(target, dtypes=("float32",), explain=True).causes
+    assert cause.sentence.startswith("dgamma is gamma times the right value; ")
