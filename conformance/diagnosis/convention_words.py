@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 #: By convention: what a function that needs it does, and what to change.
 _WORDS = {
@@ -19,12 +19,18 @@ _WORDS = {
         "Compute in float32 and round each result once, or declare {declared}",
     ),
 }
+#: In the place of what is done in float64, where the formula of y holds.
+_IN_PART = "Computes a part of what it returns for float64 in float32; {declared} allows it."
 #: The same for other conventions, and for several together.
 _OTHERS = ("Does what {declared} allows, and does not declare it.", "Follow the formula, or declare {declared}")
 
 
-def sentence_of(declarations: Sequence[str]) -> str:
-    """What a function that needs these declarations (KEY=VALUE) does."""
+def sentence_of(declarations: Sequence[str], violated: Iterable[str] = ()) -> str:
+    """What a function that needs these declarations (KEY=VALUE) does; ``violated``: what it violates without them."""
+    if [one.partition("=")[0] for one in declarations] == ["float64"]:
+        own = [one.partition("-")[2] for one in violated if not one.startswith("CM-")]
+        if own and not any(one.startswith(("F", "I", "L")) for one in own):  # gradients or running statistics alone
+            return _IN_PART.format(declared=declarations[0])
     return _words(declarations, 0)
 
 

@@ -50,11 +50,12 @@ def _named(cause: Cause, declarations: Declarations, report: Report) -> Cause:
         return cause
     # It excuses all that its bindings violate, more than a description of their values explains.
     others = (one for one in report.failures() if one.diagnosis is None and _is_of(one, cause))
+    explains = tuple(dict.fromkeys((*cause.explains, *(one.requirement for one in others))))
     return attrs.evolve(
         cause,
-        explains=tuple(dict.fromkeys((*cause.explains, *(one.requirement for one in others)))),
+        explains=explains,
         convention=", ".join(declared),
-        sentence=sentence_of(declared),
+        sentence=sentence_of(declared, explains),
         remedy=remedy_of(declared),
         errata=(),
     )

@@ -55,6 +55,37 @@ def test_float64_in_float32():
     assert [one.requirement for one in report.failures() if not one.follows_from] == [cause.leading]
 
 
+def right(x, gamma, beta, *, eps, axes):
+    """A sound layer_norm; its gradient of beta is summed in float32."""
+    d = x - x.mean(axes, keepdims=True)
+    y = d / np.sqrt(np.square(d).mean(axes, keepdims=True) + x.dtype.type(eps))
+    y = y if gamma is None else y * gamma
+    return y if beta is None else y + beta
+
+
+def right_vjp(x, gamma, beta, g, *, eps, axes):
+    """The gradients of parameters are summed in float32, whatever is given."""
+    d = x - x.mean(axes, keepdims=True)
+    r = 1 / np.sqrt(np.square(d).mean(axes, keepdims=True) + x.dtype.type(eps))
+    h = g if gamma is None else g * gamma
+    dx = r * (h - h.mean(axes, keepdims=True) - d * r * (h * d * r).mean(axes, keepdims=True))
+    samples = tuple(range(x.ndim - len(axes)))
+    summed = [(g * d * r).astype(np.float32).sum(samples), g.astype(np.float32).sum(samples)]
+    dgamma, dbeta = (
+        None if one is None else total.astype(one.dtype) for one, total in zip((gamma, beta), summed, strict=True)
+    )
+    return dx, dgamma, dbeta
+
+
+def test_gradients_in_float32_are_not_all_of_it():
+    """Where y is right, the sentence does not say that everything is computed in float32."""
+    right.vjp = right_vjp
+    target = resolve(right, op="layer_norm", framework="numpy")
+    (cause,) = run(target, dtypes=("float64",), explain=True).causes
+    assert cause.convention == "float64=float32"
+    assert cause.sentence == "Computes a part of what it returns for float64 in float32; float64=float32 allows it."
+
+
 def test_an_error_of_some_roundings_is_not_one_of_float32():
     """Such results lie within the envelopes of float32 too, as all do that are nearer: that describes nothing."""
     report = report_on(of_a_root_in_two_steps, "float64", requirements=("LN-F1",))
