@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from ...adapters.frameworks import KNOWN, full_name
+from ...adapters.frameworks import IMPLIED, KNOWN, full_name
 from ...adapters.remote.launching import ISOLATES
 from ...adapters.targets import EXEC_PREFIX
 from ...spec.operators import OPERATORS
@@ -23,6 +23,10 @@ from .runtime_environment import runtime_environment
 
 #: Fields of a request that no result depends on: where things are kept, and which other targets there are.
 _IRRELEVANT_FIELDS = {"targets", "cache", "part", "files"}
+
+
+#: The framework that runs below a package: a layer of Flax depends on JAX too, with its variables and its files.
+_FRAMEWORKS: Mapping[str, str] = {**IMPLIED, "transformers": "torch"}
 
 
 @attrs.frozen
@@ -51,12 +55,13 @@ def dependencies_of(request: Request, target: str, other_targets: Sequence[str],
     """
     obstacle, files = _obstacle_of(request, target), dict[Path, str]()
     packages: dict[str, None] = {"numpy": None, "ml_dtypes": None}
-    for name in (target, request.framework or ""):
-        packages |= dict.fromkeys(KNOWN[full_name(name)].packages, None) if full_name(name) in KNOWN else {}
+    for name in (target, request.framework_of(target) or ""):
+        packages |= _packages_of(name)
     if not obstacle and target not in KNOWN and not is_in_library(target):
         made_of = sources_of_target(target)
         files, obstacle = {file: digest_of(file) for file in made_of.files}, made_of.obstacle
-        packages |= made_of.packages
+        for package in made_of.packages:
+            packages |= {package: None, **_packages_of(_FRAMEWORKS.get(package, ""))}
     around, unknown = runtime_environment(packages, request.device)
     there, unrecorded = installed.for_key(packages)
     told = [
@@ -76,6 +81,12 @@ def dependencies_of(request: Request, target: str, other_targets: Sequence[str],
     many = ("dtypes", "op") if target in KNOWN else ("dtypes",)
     few = {name: value for name, value in said.items() if name not in many}
     return Dependencies(_key(told, said), _key(told, few), obstacle or unknown or unrecorded, files)
+
+
+def _packages_of(name: str) -> dict[str, None]:
+    """The packages of a known target or of a framework; none for another name."""
+    known = KNOWN.get(full_name(name))
+    return {} if known is None else dict.fromkeys(known.packages)
 
 
 def _obstacle_of(request: Request, target: str) -> str:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import itertools
 import os
 import sys
+import sysconfig
 from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -24,6 +26,9 @@ from .reach import first_outside_use, local_name, own_names, unknown_import
 
 #: The folders in which packages are installed.
 _INSTALLED = {"site-packages", "dist-packages"}
+
+#: The folder of the standard library.
+_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 
 #: Our own package, whose sources are in every key.
 _OWN_PACKAGE = __name__.partition(".")[0]
@@ -142,7 +147,7 @@ def _follow_module(name: str, path: Sequence[str], found: TargetSources) -> bool
     root = name.partition(".")[0]
     if root == _OWN_PACKAGE:
         return True
-    if root in sys.stdlib_module_names and (root in sys.builtin_module_names or _local_module(root, path) is None):
+    if root in sys.stdlib_module_names and (root in sys.builtin_module_names or not _is_hidden(root, path)):
         if root not in MODULES:
             raise _Obstacle(f"imports {root}")
         return False
@@ -176,9 +181,11 @@ def _add_package(package: str, found: TargetSources) -> None:
     found.packages[package] = None
 
 
-def _local_module(root: str, path: Sequence[str]) -> ModuleSpec | None:
-    """A module in the target's own folder that hides one of the standard library."""
-    return PathFinder.find_spec(root, list(path[:1]))
+def _is_hidden(root: str, path: Sequence[str]) -> bool:
+    """Whether a module in the target's own folder, or in another on the path, hides one of the standard library."""
+    library = os.path.realpath(_STANDARD_LIBRARY)
+    before = itertools.takewhile(lambda entry: os.path.realpath(entry) != library, path)
+    return PathFinder.find_spec(root, list(before)) is not None
 
 
 def _spec(name: str, within: list[str] | None, *, first: bool) -> ModuleSpec | None:

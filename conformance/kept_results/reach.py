@@ -22,6 +22,14 @@ _OUTSIDE_WORDS = (
 _OUTSIDE_NAME = re.compile(rf"(?:^|_)(?:{'|'.join(_OUTSIDE_WORDS)})|(?:(?<!pro)files?|paths?|urls?|txt|csv)(?:$|_)")
 _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
+#: Names of Python that are never known, not even if a target binds them itself: beside a parameter `open=open`, or a
+#: method called `eval`, a use of the name may still mean Python's own. `input` is not here: many layers call their
+#: argument so, and a worker has nothing to read.
+_NEVER_KNOWN = frozenset({
+    "__builtins__", "__file__", "__import__", "__loader__", "__spec__", "breakpoint", "compile", "eval", "exec",
+    "globals", "locals", "open", "vars",
+})  # fmt: skip
+
 _EXCEPTIONS = {name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)}
 
 
@@ -60,12 +68,16 @@ class _NameCheck:
             if not self._is_known(node.attr, of=node.value):
                 yield node.attr
         elif isinstance(node, ast.Name):
-            if node.id in LOOK_UPS and node.id not in self.bound:
-                yield from () if id(node) in self.looked_up else (f"{node.id} of a name that is not known here",)
-            elif node.id not in self.bound and node.id not in BUILT_IN and node.id not in _EXCEPTIONS:
+            if node.id in LOOK_UPS:
+                is_use = isinstance(node.ctx, ast.Load) and id(node) not in self.looked_up
+                yield from (f"{node.id} of a name that is not known here",) if is_use else ()
+            elif not self._is_known_name(node.id):
                 yield node.id
         elif isinstance(node, ast.MatchClass):
             yield from (name for name in node.kwd_attrs if not self._is_known(name))
+
+    def _is_known_name(self, name: str) -> bool:
+        return name not in _NEVER_KNOWN and (name in self.bound or name in BUILT_IN or name in _EXCEPTIONS)
 
     def _is_known(self, name: str, of: ast.expr | None = None) -> bool:
         """Whether an attribute reaches nothing outside. An attribute ``of`` a package must be in NAMES."""

@@ -22,6 +22,7 @@ _READ_PREFIXES = [
     "CUDNN_",
     "DNNL_",
     "DYLD_",
+    "EQX_",
     "GLIBC_",
     "GOMP_",
     "GOTO_",

@@ -57,6 +57,15 @@ def test_a_module_is_followed_by_its_name(tmp_path, monkeypatch):
     assert sources_of_target("nowhere.at_all:layer_norm").obstacle == "nowhere.at_all is not found"
 
 
+def test_a_module_that_hides_one_of_the_standard_library_is_followed(tmp_path, monkeypatch):
+    """Not only next to the target: whatever comes before the standard library on the import path hides its modules."""
+    mine = written(tmp_path, mine=f"import statistics\n{PLAIN}")
+    assert names(mine) == {"mine.py"}
+    written(tmp_path / "before", statistics="def mean(x): return 0\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "before"), *sys.path])
+    assert names(mine) == {"mine.py", "statistics.py"}
+
+
 #: Sources that cannot be followed, and the words that say why.
 OBSTACLES = [
     ("import os\n", "imports os"),
@@ -81,6 +90,9 @@ OBSTACLES = [
     ("import torch\ntorch.distributed.init_process_group()\n", "uses init_process_group"),
     ("import triton\nw = triton.autotune([], [])\n", "uses autotune"),
     ("w = exec('w')\n", "uses exec"),
+    ("def own(open=open):\n    return open('weights')\n", "uses open"),
+    ("class A:\n    def eval(self): ...\n\n\nw = eval('w')\n", "uses eval"),
+    ("def own(getattr=getattr):\n    return getattr(np, 'load')\n", "uses getattr of a name that is not known"),
     ("w = getattr(np, 'load')\n", "uses getattr of a name that is not known"),
     ("name = 'load'\nw = getattr(np, name)\n", "uses getattr of a name that is not known"),
     ("w = map(getattr, [np], ['load'])\n", "uses getattr of a name that is not known"),

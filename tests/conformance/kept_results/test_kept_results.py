@@ -21,6 +21,8 @@ from normspec.conformance.api import requested
 from normspec.conformance.kept.cache_folder import results_store
 from normspec.conformance.kept.store import Store
 from normspec.conformance.kept_results import keeping, result_store
+from normspec.conformance.kept_results.dependencies import dependencies_of
+from normspec.conformance.kept_results.installed import Installed
 from normspec.conformance.kept_results.pickled import Unreadable, Unwritable, pickled, unpickled
 from normspec.conformance.running.single_process import SingleProcess
 from normspec.spec.errors import NormspecError
@@ -36,7 +38,8 @@ def layer_norm(x, gamma, beta, *, eps, axes):
     return (y if beta is None else y + beta).astype(x.dtype)
 """
 WRONG = RIGHT.replace("+ eps)", ") + eps").replace("d / np.sqrt(", "d / (np.sqrt(").replace(") + eps\n", ") + eps)\n")
-ASKED = {"dtypes": ("float32",), "profile": "quick", "only": ("LN-F3",), "jobs": 1}
+FEW = {"dtypes": ("float32",), "profile": "quick"}
+ASKED = {**FEW, "only": ("LN-F3",), "jobs": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -118,6 +121,34 @@ def test_what_changed_is_run_again(tmp_path, opened):
     assert judged().conforms and not opened
     (tmp_path / "helping.py").write_text("eps_factor = 2\n")
     assert judged().conforms and opened
+
+
+@pytest.mark.parametrize(
+    ("package", "variable"),
+    [("flax", "JAX_ENABLE_X64"), ("equinox", "JAX_ENABLE_X64"), ("transformers", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE")],
+)
+def test_what_runs_below_an_imported_package_counts(tmp_path, monkeypatch, package, variable):
+    """A file that imports Flax alone is run again when a variable that JAX reads has changed."""
+    (tmp_path / "site-packages" / package).mkdir(parents=True)
+    (tmp_path / "site-packages" / package / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    mine = target(tmp_path, f"import {package}\n{RIGHT}")
+
+    def key() -> bytes:
+        return dependencies_of(requested(mine, **FEW), mine, (), Installed.now()).key
+
+    before = key()
+    monkeypatch.setenv(variable, "1")
+    assert key() != before
+
+
+def test_the_framework_of_one_target_counts(tmp_path, monkeypatch):
+    """Also where the configuration alone says which framework a function is for."""
+    mine = target(tmp_path, RIGHT)
+    request = requested(mine, **FEW, per_target={mine: {"framework": "jax"}})
+    before = dependencies_of(request, mine, (), Installed.now())
+    monkeypatch.setenv("JAX_ENABLE_X64", "1")
+    assert dependencies_of(request, mine, (), Installed.now()).key != before.key
 
 
 def test_another_state_of_our_own_code_runs_everything(tmp_path, opened, monkeypatch):
