@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..spec.whole_file import replace_file
 from .drawing import drawn
 from .study import Cells, Contour, Outcome, Panel
 
@@ -30,11 +31,11 @@ def written(outcome: Outcome, folder: Path) -> list[Path]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     numbers = folder / f"{outcome.study.name}.json"
-    numbers.write_text(json_of(outcome), encoding="utf-8")
+    replace_file(numbers, json_of(outcome).encode())
     files = [numbers]
     for kind, data in drawn(outcome.findings).items():
         files.append(folder / f"{outcome.study.name}.{kind}")
-        files[-1].write_bytes(data)
+        replace_file(files[-1], data)
     return files
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 
 from ...spec.errors import NormspecError
+from ...spec.whole_file import replace_file
 from .campaign import SCHEMA, Key
 
 try:
@@ -147,13 +148,8 @@ def key_in(record: Mapping[str, Any]) -> Key:
 
 
 def replace(path: Path, text: str) -> None:
-    """Replace a file atomically: a reader finds the old or the new one."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with beside.open("w", encoding="utf-8", errors="backslashreplace") as file:  # a target's file may have any name
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    """Replace a file in one step. A target's file may have any name, so that the text may not be UTF-8."""
+    replace_file(path, text.encode("utf-8", "backslashreplace"))
 
 
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from ...spec.errors import NormspecError
+from ...spec.whole_file import replace_file
 from .exit_status import EXIT_UNUSABLE
 
 #: The name for standard output.
@@ -66,14 +67,21 @@ _SUFFIXES = {
 
 
 def write(name: str, text: str, option: str = "--json", *, append: bool = False) -> None:
-    """Write the text to the file of this name, or to standard output. Raises `UnwritableFile`."""
+    """
+    Write the text to the file of this name, or to standard output. Raises `UnwritableFile`.
+
+    The file is replaced in one step, so that nobody reads half a report. With ``append``, the text is added to it.
+    """
     if name == STDOUT:
         click.echo(text, nl=False)
         return
+    data = text.encode("utf-8", "backslashreplace")  # a target's file may have a name that is not text
     try:
-        # A target's file may have a name that is not text: its bytes are shown as in Python.
-        with Path(name).open("a" if append else "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
+        if not append:
+            replace_file(name, data)
+            return
+        with Path(name).open("ab") as file:
+            file.write(data)
     except OSError as error:
         raise UnwritableFile(f"{option} {name} could not be written: {error.strerror or error}") from error
 
