@@ -70,6 +70,11 @@ def resolve(
             raise UnknownTarget(f"an object of type {kind} is not a target: give a callable, {names}, {_FORMS}")
         return own_function.from_callable(target, operators, framework, declared)
     check_target(target, framework)
+    if target.startswith(EXEC_PREFIX):
+        raise UnknownTarget(
+            f"target {target!r} is a command, and what calls it here needs a target in Python: {', '.join(TARGETS)},"
+            f" {_FORMS}"
+        )
     if target in TARGETS:
         return _known_target(target, operators)
     return own_function.from_name(target, operators, framework, file, declared)

@@ -61,7 +61,8 @@ class Scale:
         return np.stack([self._state(name, k).randint(0, high, shape) for k in range(self.seeds)])
 
     def _state(self, name: str, place: int) -> np.random.RandomState:
-        key = (self.seed + place, zlib.crc32(name.encode()))
+        # The key is two words of 64 bits; a seed may be any whole number.
+        key = ((self.seed + place) % 2**64, zlib.crc32(name.encode()))
         return np.random.RandomState(np.random.Philox(key=np.array(key, np.uint64)))
 
 

@@ -99,6 +99,15 @@ def test_a_hostile_target_has_a_column(operator, name):
     assert "hostile" in table.to_markdown()
 
 
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+def test_results_at_the_ends_of_float64_have_a_column(operator, size):
+    """Their squares are no numbers, and that ends no run."""
+    call = lambda x, *rest, **settings: _as_operator((x * size).astype(x.dtype), *rest)  # noqa: E731
+    table = compare(_own(call, operator), op=operator, dtype="float64")
+    assert table.exit_status == 0
+
+
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_what_raises_everywhere_says_so_everywhere(operator):
     """Every cell names the exception, and a table of nothing else has measured nothing."""

@@ -9,7 +9,7 @@ import pytest
 
 from normspec.conformance.command_line.root import main
 from normspec.studies.catalogue import STUDIES
-from normspec.studies.study import SEEDS
+from normspec.studies.study import SEEDS, Scale
 from normspec.studies.written import written
 
 from .quick import outcome
@@ -63,6 +63,10 @@ def test_the_studies_are_listed_with_their_claims(capsys):
     [
         (["gradient-flux"], "no study is called 'gradient-flux'; did you mean 'gradient-flow'?"),
         (["gradient-flow", "--target", "nothing"], "unknown target 'nothing'"),
+        (
+            ["gradient-flow", "--target", "exec:./worker"],
+            "is a command, and what calls it here needs a target in Python",
+        ),
         (["--seed", "-1"], "-1 is not in the range"),
     ],
 )
@@ -72,6 +76,12 @@ def test_bad_input_is_one_error(arguments, complaint, capsys):
     error = capsys.readouterr().err
     assert complaint in error
     assert error.count("\n") == 1
+
+
+def test_any_whole_number_is_a_seed():
+    """As in `normspec check`; seeds that follow each other draw other numbers, past 64 bits too."""
+    drawn = Scale(seed=2**64 - 1, seeds=2).normal("x", 3)
+    assert drawn.shape == (2, 3) and (drawn[0] != drawn[1]).all()
 
 
 @pytest.mark.parametrize(
