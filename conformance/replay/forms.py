@@ -7,7 +7,7 @@ import math
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import attrs
@@ -134,9 +134,10 @@ def real(value: Any, place: str) -> float:
     """A number, or the text for one that JSON lacks."""
     if isinstance(value, str) and value in ("nan", "inf", "-inf"):
         return float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise Damage(f"{place} is {shortened(value)}, and has to be a number")
-    return float(value)
+    with suppress(OverflowError):  # a whole number of hundreds of digits
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    raise Damage(f"{place} is {shortened(value)}, and has to be a number")
 
 
 def hexadecimal(value: Any, place: str) -> float:

@@ -175,6 +175,14 @@ def test_two_hundred_damaged_reports_are_one_clear_error_each(reports, tmp_path)
     assert [one.name for one in tmp_path.iterdir()] == ["damaged.json"]
 
 
+def test_a_whole_number_beyond_all_floats_is_damage(reports, tmp_path):
+    """JSON has whole numbers of any length, and Python reads them."""
+    found = json.loads(reports[0].to_json())
+    (tmp_path / "damaged.json").write_text(json.dumps({**found, "seconds": 10**400}), encoding="utf-8")
+    with pytest.raises(DamagedReport, match=r"seconds is 10+\.\.\., and has to be a number"):
+        normspec.load_report(tmp_path / "damaged.json")
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
