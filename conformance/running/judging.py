@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -14,6 +14,7 @@ from ..requests.request import Request
 from ..results.report import Report
 from .executor import Executor, Judged
 from .share import Share
+from .unit import Unit
 
 
 def judged(request: Request, executor: Executor, listener: Listener | None = None) -> Report:
@@ -24,6 +25,7 @@ def judged(request: Request, executor: Executor, listener: Listener | None = Non
     """
     with executor:
         found: list[Judged] = []
+        units: list[Unit] = []
         interrupted, started, share = False, time.perf_counter(), None
         try:
             units = list(executor.units([request.seed]))
@@ -33,6 +35,7 @@ def judged(request: Request, executor: Executor, listener: Listener | None = Non
         except KeyboardInterrupt:
             interrupted = True
             found.extend(executor.stop())
+        found.sort(key=_order(units))  # several processes end their units in any order
         report = together(request, executor.subjects(), [report for _, report in found], interrupted=interrupted)
         if share is not None and report.failures():
             share.looking_for_declarations()
@@ -41,6 +44,12 @@ def judged(request: Request, executor: Executor, listener: Listener | None = Non
         except KeyboardInterrupt:  # all verdicts exist; only their explanations are missing, and the report says so
             report = attrs.evolve(report, notes=(*report.notes, "interrupted before its violations were explained"))
         return attrs.evolve(report, seconds=time.perf_counter() - started)
+
+
+def _order(units: Sequence[Unit]) -> Callable[[Judged], int]:
+    """The sort key of judged units: their place among all units. A unit may have been split by its targets."""
+    places = {(unit.operator, unit.dtype, name): place for place, unit in enumerate(units) for name in unit.targets}
+    return lambda judged: min(places[judged[0].operator, judged[0].dtype, name] for name in judged[0].targets)
 
 
 def together(

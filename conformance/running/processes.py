@@ -70,10 +70,10 @@ class Processes:
 
     def __enter__(self) -> Processes:
         # The others open their targets at the same time, because importing a framework takes seconds.
-        with contextlib.suppress(OSError):  # if one cannot start, the first process judges its units
-            for _ in range(self._count - 1):
-                self._others.append(JudgingProcess.started(self._told.to_json()))
         try:
+            with contextlib.suppress(OSError):  # if one cannot start, the first process judges its units
+                for _ in range(self._count - 1):
+                    self._others.append(JudgingProcess.started(self._told.to_json()))
             if self._opens:
                 self._first.__enter__()
         except BaseException:
