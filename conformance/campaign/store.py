@@ -94,8 +94,13 @@ class Store:
         elif any(one.name != _LOCK and one.name[0] != "." for one in folder.iterdir()):
             raise WrongFolder(f"{folder} is not empty, and does not hold a campaign: name another --out")
         store = cls(folder, asked)
-        replace(folder / _REQUEST, json.dumps(asked, indent=1) + "\n")
-        store._cut()
+        try:
+            replace(folder / _REQUEST, json.dumps(asked, indent=1) + "\n")
+            store._cut()
+        except OSError as error:
+            raise WrongFolder(
+                f"--out {folder} cannot be used: {error.strerror or error}; name another folder"
+            ) from error
         return store
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -119,12 +124,21 @@ class Store:
                     yield record
 
     def append(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Write the records of a unit, one for each target; they are on the disk when this returns."""
+        """
+        Write the records of a unit, one for each target; they are on the disk when this returns.
+
+        Raises WrongFolder if the folder takes no more.
+        """
         lines = (json.dumps(record, allow_nan=False, separators=(",", ":")).encode() + b"\n" for record in records)
-        with (self.folder / _UNITS).open("ab") as units:
-            units.write(b"".join(lines))
-            units.flush()
-            os.fsync(units.fileno())
+        try:
+            with (self.folder / _UNITS).open("ab") as units:
+                units.write(b"".join(lines))
+                units.flush()
+                os.fsync(units.fileno())
+        except OSError as error:
+            raise WrongFolder(
+                f"{self.folder} takes no further units: {error.strerror or error}; make room and give it again"
+            ) from error
         self.done.update(map(key_in, records))
 
     def _cut(self) -> None:

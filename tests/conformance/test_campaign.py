@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -313,6 +314,23 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, whole, judged, monkeypatch):
     assert f"{stopped.cases:,} cases, 0 violations" in seen[-1].text and " left; a case" in seen[-1].text
     monkeypatch.setattr(SingleProcess, "judge", judge)
     assert figures(go_on(tmp_path / "out")) == figures(whole[1])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
+@pytest.mark.parametrize(("limit", "words"), [(0, "--out {} cannot be used"), (2000, "{} takes no further units")])
+def test_a_folder_that_takes_no_more_is_one_error(tmp_path, limit, words):
+    """As on a full disk: the line says which folder, and the units so far are kept."""
+    code = (
+        f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}));"
+        "from normspec.conformance.command_line.root import main; sys.exit(main(sys.argv[1:]))"
+    )
+    asked = ["campaign", "numpy", "--op", "residual", "--dtype", "float32", "--profile", "quick", "--seeds", "0:1"]
+    out = tmp_path / "full"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *asked, "--out", str(out)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"normspec: {words.format(out)}: File too large")
 
 
 def test_the_plot_is_drawn(whole):
