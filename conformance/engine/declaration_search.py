@@ -125,6 +125,7 @@ def with_passing_declarations(run: Run, report: Report) -> Report:
         failing.setdefault((result.target, result.op, result.binding), []).append(result)
     until = time.perf_counter() + max(_MIN_SECONDS, _TIME_FACTOR * report.seconds)
     found: dict[tuple[str, str, str], tuple[str, ...]] = {}
+    cut_short: dict[str, None] = {}
     with np.errstate(all="ignore"):
         for target in plan.targets:
             for binding in target.bindings:
@@ -136,8 +137,11 @@ def with_passing_declarations(run: Run, report: Report) -> Report:
                     search = _Search(run, alone, binding, own, until, _left_out(report, *place), modes)
                     with suppress(TargetLost), asking(target, report):
                         found[place] = search.found() if own else ()
+                        if own and not found[place] and time.perf_counter() > until:
+                            cut_short[target.name] = None
     return attrs.evolve(
         report,
+        cut_short=tuple(cut_short),
         subjects=tuple(
             {**subject, "passes_under": found.get((subject["target"], subject["op"], subject["binding"]), ())}
             for subject in report.subjects

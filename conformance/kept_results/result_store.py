@@ -146,10 +146,10 @@ def _is_final(report: Report) -> bool:
     Whether the report would be the same another time.
 
     Time limits, crashes and defects of normspec need not occur again. Nor need exceptions for lack of memory, which
-    other processes may have used.
+    other processes may have used, nor the end of a search that a busy machine made slow.
     """
     passing = any(_is_transient(one) for one in report.results)
-    return not (passing or report.partial or report.lost or report.defects or report.notes)
+    return not (passing or report.partial or report.lost or report.defects or report.notes or report.cut_short)
 
 
 def _is_transient(result: Result) -> bool:

@@ -39,6 +39,8 @@ class Outcome:
     partial: bool = False
     #: The targets that died, if nothing else makes the outcome partial. The results of other targets are complete.
     lost: tuple[str, ...] = ()
+    #: The targets for which the search for a declaration ended at its time limit: another run may find one.
+    cut_short: tuple[str, ...] = ()
     #: Duration of judging, without the import of the targets.
     seconds: float = 0.0
     #: Tracebacks of defects of normspec that belong to no requirement.
@@ -94,6 +96,7 @@ class Outcome:
             taken=tuple(one for one in self.taken if one.target == name),
             partial=self.partial and (not self.lost or name in self.lost),
             lost=tuple(one for one in self.lost if one == name),
+            cut_short=tuple(one for one in self.cut_short if one == name),
             expected=tuple(one for one in self.expected if one.target == name),
         )
 

@@ -18,6 +18,7 @@ import pytest
 
 import normspec
 from normspec.conformance.api import requested
+from normspec.conformance.engine import declaration_search
 from normspec.conformance.kept.cache_folder import results_store
 from normspec.conformance.kept.store import Store
 from normspec.conformance.kept_results import keeping, result_store
@@ -217,6 +218,19 @@ def test_a_result_that_may_come_out_otherwise_is_not_kept(tmp_path, opened):
         opened.clear()
         assert normspec.check(mine, **ASKED).errors()
         assert any("float32" in one for one in opened)
+
+
+def test_a_search_that_ran_out_of_time_is_not_kept(tmp_path, opened, monkeypatch):
+    """A less busy machine may find a declaration; where the search came to its end, the report is kept."""
+    mine = target(tmp_path, WRONG)
+    with monkeypatch.context() as patch:
+        patch.setattr(declaration_search, "_MIN_SECONDS", 0.0)
+        patch.setattr(declaration_search, "_TIME_FACTOR", 0.0)
+        assert normspec.check(mine, **ASKED).failures()
+    for opens in (True, False):
+        opened.clear()
+        assert normspec.check(mine, **ASKED).failures()
+        assert bool(opened) is opens
 
 
 def test_a_damaged_cache_changes_no_verdict(tmp_path, opened):
