@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from typing import Any
 
 import attrs
 
+from ...adapters.remote.process import Limits
 from ..judging.verdicts import Result, Verdict
 from ..reporting.json_values import plain, result_in_json
 from ..requests.request import Request
@@ -64,6 +66,9 @@ def command(result: Result, seed: int, request: Request) -> str:
     words += ["--mode", request.mode] if request.mode else []
     words += ["--forward-only"] if request.forward_only else []
     words += [] if request.slow is None else ["--slow" if request.slow else "--no-slow"]
+    seconds = request.limits.seconds
+    if seconds != Limits().seconds:
+        words += ["--time-limit", f"{seconds:g}" if math.isfinite(seconds) else "none"]
     for name, value in request.conventions.items():
         words += ["--convention", f"{name}={value}"]
     for name, path in request.pythons.items():

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ import pytest
 
 import normspec
 from normspec import Verdict
+from normspec.adapters.remote.process import Limits
 from normspec.conformance.campaign import campaign as identities
 from normspec.conformance.campaign.campaign import Campaign, keys_of, without
 from normspec.conformance.campaign.plot import NoPlot, drawn
-from normspec.conformance.campaign.record import records_of
+from normspec.conformance.campaign.record import command, records_of
 from normspec.conformance.campaign.running import run
 from normspec.conformance.campaign.store import Store, WrongFolder
 from normspec.conformance.campaign.summary import Summary
@@ -295,6 +297,17 @@ def test_a_violation_is_kept_with_its_case_and_reproduced(tmp_path, monkeypatch,
     Path("mine.py").write_text(FAULTY.replace("1.01", "1.02"))
     with pytest.raises(WrongFolder, match=r"the content of mine\.py:residual differs"):
         go_on(tmp_path / "out", "mine.py:residual", seeds=range(1), op=None, dtypes=("float32",))
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(60.0, []), (7.5, ["7.5"]), (float("inf"), ["none"])])
+def test_the_command_that_finds_it_again_has_the_time_limit(seconds, words):
+    """What was stopped at a limit of its own need not be stopped at the usual one."""
+    found = normspec.Result(
+        target="mine.py:residual", binding="mine.py:residual", op="residual", requirement="RS-F1", level="MUST",
+        dtype="float32", device="cpu", mode="", verdict=Verdict.ERROR, ratio=None, cases=1,
+    )  # fmt: skip
+    told = shlex.split(command(found, 0, attrs.evolve(REQUEST, limits=Limits(seconds=seconds))))
+    assert [after for before, after in pairwise(told) if before == "--time-limit"] == words
 
 
 def test_ctrl_c_keeps_what_is_done(tmp_path, whole, judged, monkeypatch):
