@@ -118,9 +118,8 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
                 request_for(made[fixture], options), expected_failures(made[fixture]), shared=shared
             )
             for item in request.session.items:
-                asked = getattr(getattr(item, "callspec", None), "params", {})
-                if item.parent is request.node.parent and set(_OWN) <= asked.keys():
-                    target_run.expect(*(asked[name] for name in _OWN))
+                if item.parent is request.node.parent and getattr(item, "originalname", "") == test.__name__:
+                    target_run.expect(*(item.callspec.params[name] for name in _OWN))  # type: ignore[attr-defined]
         request.node.skipped_at = partial(_skipped_at, target_runs[run_key], request.node)
         try:
             verdict_on(target_runs[run_key].report(normspec_operator_dtype), normspec_requirement, request.node)

@@ -229,6 +229,40 @@ def test_parameters_of_a_fixture_that_print_alike_are_told_apart(run, pytester):
     run("test_own.py", "-k", "LN-F3").assert_outcomes(passed=1, failed=1)
 
 
+def test_a_fixture_is_judged_on_its_own_tests_alone(run, pytester):
+    """Another fixture of the file has an operator and dtypes of its own."""
+    pytester.makepyfile(
+        test_own="""
+        import pytest, normspec
+        from mine import layer_norm
+
+        @normspec.conforms(op="layer_norm", framework="numpy", dtypes=["float32"])
+        @pytest.fixture
+        def norm():
+            return lambda x, gamma, beta, *, eps, axes: layer_norm(x, gamma, beta, eps=eps, axes=axes)
+
+        @normspec.conforms(op="layer_norm", framework="numpy", dtypes=["float64"])
+        @pytest.fixture
+        def wide():
+            return lambda x, gamma, beta, *, eps, axes: layer_norm(x, gamma, beta, eps=eps, axes=axes)
+        """,
+        conftest="""
+        from normspec.testing.plugin.target_run import TargetRun
+
+        judged = TargetRun._judged
+
+        def told(self, operator_dtype):
+            print("expected", *(dtype for _, dtype in self._expected))
+            return judged(self, operator_dtype)
+
+        TargetRun._judged = told
+        """,
+    )
+    found = run("test_own.py", "-s", "-k", "LN-F3")
+    found.assert_outcomes(passed=2)
+    found.stdout.fnmatch_lines_random(["*expected float32", "*expected float64"])
+
+
 @pytest.mark.exhaustive
 def test_what_did_not_change_is_not_judged_again(run, pytester, monkeypatch):
     """The second run takes its results from the first, and says so, until the file changes or an option forbids it."""
