@@ -70,20 +70,31 @@ def write(name: str, text: str, option: str = "--json", *, append: bool = False)
     """
     Write the text to the file of this name, or to standard output. Raises `UnwritableFile`.
 
-    The file is replaced in one step, so that nobody reads half a report. With ``append``, the text is added to it.
+    The file is replaced in one step, so that nobody reads half a report. With ``append``, the text is added to it, or
+    nothing.
     """
     if name == STDOUT:
         click.echo(text, nl=False)
         return
     data = text.encode("utf-8", "backslashreplace")  # a target's file may have a name that is not text
     try:
-        if not append:
-            replace_file(name, data)
-            return
-        with Path(name).open("ab") as file:
-            file.write(data)
+        (_append if append else replace_file)(name, data)
     except OSError as error:
         raise UnwritableFile(f"{option} {name} could not be written: {error.strerror or error}") from error
+
+
+def _append(name: str, data: bytes) -> None:
+    """Add the data to a file; if not all of it fits, none: half of an entry would make a configuration unreadable."""
+    with Path(name).open("ab", buffering=0) as file:
+        size = file.tell() if file.seekable() else None
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[file.write(left) :]
+        except OSError:
+            if size is not None:
+                file.truncate(size)
+            raise
 
 
 def status_after_writing(status: int, name: str | None, text: Callable[[], str], option: str = "--json") -> int:

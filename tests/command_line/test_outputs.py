@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from xml.etree import ElementTree
 
 import pytest
@@ -44,6 +46,21 @@ def test_a_file_that_cannot_be_written_is_told_before_the_run(mine, capsys, argu
     assert run(["check", "mine.py:mine", *SHORT, *arguments]) == 2
     assert capsys.readouterr().err.startswith(f"normspec: {message}")
     assert [file.name for file in mine.iterdir()] == ["mine.py"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
+def test_what_does_not_fit_is_not_added(tmp_path):
+    """As on a full disk: a configuration keeps what it had, and not half of an entry more."""
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "from normspec.conformance.command_line.destination import write\n"
+        "write(sys.argv[1], '#' * 1000, '--write-expected', append=True)"
+    )
+    file = tmp_path / "normspec.toml"
+    file.write_text("seed = 1\n", encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=False)
+    assert f"--write-expected {file} could not be written: File too large" in done.stderr
+    assert file.read_text(encoding="utf-8") == "seed = 1\n"
 
 
 def test_a_file_on_standard_output_stands_there_alone(mine, capsys):
