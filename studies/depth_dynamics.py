@@ -134,7 +134,9 @@ def _guide(label: str, x: Sequence[int], first: float, exponent: float) -> Serie
 
 def judge(facts: Facts) -> Judgement:
     """Decide which laws hold."""
-    off = {n: f for n, f in facts.items() if f.expected is not None and abs(f.median - f.expected) > TOLERANCE}
+    theory = {name: fact.expected for name, fact in facts.items() if fact.expected is not None}
+    # A NaN is off too.
+    off = {name: facts[name] for name, one in theory.items() if not abs(facts[name].median - one) <= TOLERANCE}
     met = [name for name in facts if name not in off]
     told = "; ".join(f"{name} {fact.median:.2f} in place of {fact.expected:.2f}" for name, fact in off.items())
     if not off:

@@ -97,7 +97,7 @@ def _measured(operators: Operators, scale: Scale, dtype: str, exponents: Array) 
 
 def _from(measured: Measured, form: str) -> Array:
     """For each seed the smallest variance from which on a formula is within an envelope; infinity if there is none."""
-    outside = (measured.y[form] > 1) | (measured.dx[form] > 1)
+    outside = ~((measured.y[form] <= 1) & (measured.dx[form] <= 1))  # a NaN is outside
     found = np.full(len(outside), np.inf)
     for seed, row in enumerate(outside):
         last = np.flatnonzero(row)
@@ -185,7 +185,7 @@ def _wrong(facts: Facts, dtype: str) -> str:
     if lost.any():
         return f"it is not stable: constant groups of {dtype} give results that are not finite"
     distance = facts[f"{dtype}: from {ROOT}, in envelopes"].values.max()
-    if distance > 1:
+    if not distance <= 1:  # or NaN
         return f"eps does not stand in the root: in {dtype} results are {distance:.2g} envelopes from that formula"
     return ""
 

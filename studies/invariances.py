@@ -183,7 +183,7 @@ def judge(facts: Facts) -> Judgement:
 
 
 def _wrong(name: str, fact: Fact) -> bool:
-    """Whether some seed contradicts the table; NaN contradicts nothing."""
+    """Whether some seed contradicts the table, as a NaN does."""
     return not bool((fact.values <= 1).all() if "largest" in name else (fact.values > 1).all())
 
 

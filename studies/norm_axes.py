@@ -212,8 +212,9 @@ def _by_size(operators: Operators, scale: Scale) -> Curves:
 
 def judge(facts: Facts) -> Judgement:
     """Apply the rule."""
-    wrong = [name for name, fact in facts.items() if name.endswith(_OWN) and (fact.values > 1).any()]
-    wrong += [name for name, fact in facts.items() if name.endswith(_OTHERS) and (fact.values <= 1).any()]
+    # A NaN shows neither.
+    wrong = [name for name, fact in facts.items() if name.endswith(_OWN) and not (fact.values <= 1).all()]
+    wrong += [name for name, fact in facts.items() if name.endswith(_OTHERS) and not (fact.values > 1).all()]
     if wrong:
         return Judgement(Verdict.DOES_NOT_HOLD, f"otherwise than printed: {_told(facts, wrong)}")
     also = [name for name, fact in facts.items() if name.endswith(_UNIONS) and (fact.values <= 1).all()]

@@ -131,7 +131,7 @@ def judge(facts: Facts) -> Judgement:
         for kind, of in needs.items()
     )
     because = f"{told}; post-norm's last gradient is {facts[LARGER].median:.2g} times pre-norm's"
-    if not meets or facts[LARGER].median <= 1:
+    if not (meets and facts[LARGER].median > 1):
         return Judgement(Verdict.DOES_NOT_HOLD, because)
     if meets == rates:
         return Judgement(Verdict.HOLDS, because)

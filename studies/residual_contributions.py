@@ -113,7 +113,8 @@ def judge(facts: Facts) -> Judgement:
         }
         for kind in (PRE, POST, NONE)
     }
-    needed = {kind: [place for place, share in of.items() if share > 0.5] for kind, of in lost.items()}
+    # A NaN does not show that it can be done without.
+    needed = {kind: [place for place, share in of.items() if not share <= 0.5] for kind, of in lost.items()}
     because = "; ".join(
         f"{kind}: {len(needed[kind])} of {len(of)} sublayers cannot be done without" for kind, of in lost.items()
     )

@@ -174,7 +174,7 @@ def largest_eigenvalue(
     product: Callable[[Direction], Direction], start: Direction, count: int
 ) -> tuple[Array, dict[str, Array]]:
     """
-    The largest eigenvalue of each seed's Hessian and its vector, by Lanczos's method.
+    The largest eigenvalue of each seed's Hessian and its vector, by Lanczos's method; NaN where it is not finite.
 
     ``product`` multiplies the Hessian by a vector. Every new vector is made orthogonal to all earlier ones, twice, so
     that rounding does not bring a direction back. Source: Golub and Van Loan, "Matrix Computations", section 10.1.
@@ -191,10 +191,12 @@ def largest_eigenvalue(
         length = np.sqrt(dot(new, new))
         basis.append(along(new, 1 / np.where(length > 0, length, 1.0)))
     small = np.array([[dot(a, b) for b in images] for a in basis[:-1]])  # (count, count, seeds)
-    values, vectors = np.linalg.eigh(np.moveaxis((small + np.swapaxes(small, 0, 1)) / 2, -1, 0))
-    weights = vectors[:, :, -1]
+    small = np.moveaxis((small + np.swapaxes(small, 0, 1)) / 2, -1, 0)
+    finite = np.isfinite(small).all(axis=(1, 2))  # a net that returns NaN has no eigenvalue
+    values, vectors = np.linalg.eigh(np.where(finite[:, None, None], small, 0.0))
+    largest, weights = np.where(finite, values[:, -1], np.nan), vectors[:, :, -1]
     vector = {name: np.zeros_like(one) for name, one in start.items()}
     for k, one in enumerate(basis[:-1]):
         part = along(one, weights[:, k])
         vector = {name: vector[name] + part[name] for name in vector}
-    return values[:, -1], vector
+    return largest, vector

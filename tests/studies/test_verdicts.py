@@ -9,7 +9,7 @@ from normspec.studies import norm_position
 from normspec.studies.catalogue import STUDIES
 from normspec.studies.study import Fact, Scale, Verdict, run
 
-from .planted import without_skips
+from .planted import lost, without_skips
 from .quick import outcome
 
 
@@ -19,6 +19,13 @@ def test_the_verdict_turns_where_skip_paths_are_dropped(name):
     """A claim that holds, perhaps under conditions, does not hold for blocks that have lost the part it is about."""
     assert outcome(name).judgement.verdict is not Verdict.DOES_NOT_HOLD
     assert run(STUDIES[name], without_skips(), Scale(quick=True)).judgement.verdict is Verdict.DOES_NOT_HOLD
+
+
+@pytest.mark.exhaustive  # NumPy's results do not depend on the Python version
+@pytest.mark.parametrize("name", STUDIES)
+def test_no_claim_holds_of_results_that_are_lost(name):
+    """A NaN is neither small nor large, and counts for no claim, under no condition."""
+    assert run(STUDIES[name], lost(), Scale(quick=True)).judgement.verdict is Verdict.DOES_NOT_HOLD
 
 
 def facts_of_norm_position(p: dict[tuple[str, float], float], larger: float) -> dict[str, Fact]:
