@@ -29,6 +29,7 @@ _READ_PREFIXES = [
     "HIP_",
     "HSA_",
     "INTEL_",
+    "KERAS_",
     "KMP_",
     "LD_",
     "LIBOMP_",
@@ -78,7 +79,7 @@ def runtime_environment(packages: Iterable[str], device: str) -> tuple[list[str]
         for name, value in sorted(os.environ.items())
         if name.startswith(beginning) and name not in _WITHOUT_EFFECT
     ]
-    if "keras" in packages:
+    if not {"keras", "tensorflow"}.isdisjoint(packages):  # tf.keras reads it too
         told.append(_text(Path(os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras")) / "keras.json"))
     if device != "cpu":
         gpus = [_text(file) for file in (_GPUS / "version", *sorted(_GPUS.glob("gpus/*/information")))]

@@ -216,6 +216,15 @@ def test_a_link_to_itself_is_a_file_that_cannot_be_read(tmp_path):
     assert sources_of_target(f"{tmp_path / 'mine.py'}:layer_norm").obstacle == "mine.py cannot be read"
 
 
+@pytest.mark.parametrize("package", ["keras", "tensorflow"])
+def test_the_configuration_of_keras_counts(tmp_path, monkeypatch, package):
+    """It holds the default eps and dtype of layers; TensorFlow's tf.keras reads it too."""
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    before = runtime_environment(["numpy", package], "cpu")
+    (tmp_path / "keras.json").write_text('{"epsilon": 0.001}')
+    assert runtime_environment(["numpy", package], "cpu") != before
+
+
 def test_variables_of_what_is_imported_count(monkeypatch):
     """OMP_NUM_THREADS always, TORCH_... where torch is imported, and the terminal's width never."""
     before = runtime_environment(["torch"], "cpu")
