@@ -48,7 +48,8 @@ def _mode_of(place: Path) -> int | None:
         return -1
     plain = stat.S_ISREG(there.st_mode) and there.st_nlink == 1
     own = not hasattr(os, "geteuid") or there.st_uid == os.geteuid()
-    return stat.S_IMODE(there.st_mode) if plain and own else None
+    writable = os.access(place, os.W_OK)  # else it would be replaced all the same: only its folder decides that
+    return stat.S_IMODE(there.st_mode) if plain and own and writable else None
 
 
 @contextlib.contextmanager

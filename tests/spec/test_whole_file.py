@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -49,6 +50,19 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     assert told.strip() == "File too large"
     assert file.read_bytes() == b"the last one"
     assert [one.name for one in tmp_path.iterdir()] == ["report.json"]
+
+
+@posix
+def test_a_file_that_nobody_may_write_is_not_replaced(tmp_path, monkeypatch):
+    """Its folder would allow that."""
+    file = tmp_path / "report.json"
+    file.write_bytes(b"kept")
+    file.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write everything
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", lambda *_: pytest.fail("it was replaced"))
+        with contextlib.suppress(PermissionError):
+            replace_file(file, b"other")
 
 
 @posix
