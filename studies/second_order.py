@@ -192,7 +192,7 @@ def largest_eigenvalue(
         basis.append(along(new, 1 / np.where(length > 0, length, 1.0)))
     small = np.array([[dot(a, b) for b in images] for a in basis[:-1]])  # (count, count, seeds)
     small = np.moveaxis((small + np.swapaxes(small, 0, 1)) / 2, -1, 0)
-    finite = np.isfinite(small).all(axis=(1, 2))  # a net that returns NaN has no eigenvalue
+    finite = np.asarray(np.isfinite(small).all(axis=(1, 2)))  # a net that returns NaN has no eigenvalue
     values, vectors = np.linalg.eigh(np.where(finite[:, None, None], small, 0.0))
     largest, weights = np.where(finite, values[:, -1], np.nan), vectors[:, :, -1]
     vector = {name: np.zeros_like(one) for name, one in start.items()}
