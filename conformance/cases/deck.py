@@ -120,6 +120,7 @@ def _both(operator: str) -> list[Description]:
         d(6, (("constant", 0), *_BELOW[1:]), "LN-F4", eps=1e-12, gamma="ones", beta="none"),
         d(5, _PLAIN[:4], "LN-F4", eps=0.0),
         d(6, _TINY, eps=0.0, gamma="powers"),
+        d(7, (("tiny", 0), ("tiny", 1)), eps=0.0, gamma="powers"),
         d(7, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="mixed", beta=HUGE),
         d(9, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="zeros", beta="mixed"),
         d(5, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="large", beta="mixed", cotangent="integers"),
@@ -210,6 +211,8 @@ def _of_channels(operator: str) -> list[Description]:
         d(12, _NORMAL[:5], *LAYOUTS, rank=4),
         d(8, _NORMAL[:3], *LAYOUTS, rank=5),
         d(6, _NORMAL[:4], *LAYOUTS, rank=3),
+        # More values than a block has, and a tail: a path for one layout may lose it.
+        d(105, _NORMAL[:3], *LAYOUTS, eps=NEGLIGIBLE_EPS, rank=4),
         d(1, _NORMAL[:3], "BN-E1", "BN-E5", rank=2, only=True),
         d(8, _LAWFUL, *LAWS, *LAYOUTS, training=False, eps=2.0**-10),
         d(12, _EASY, *LAYOUTS, "LN-F5", training=False, rank=4, gamma="powers"),
@@ -264,6 +267,8 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(6, _NORMAL[:6], *AXES, *LAYOUTS, eps=NEGLIGIBLE_EPS, rank=2, samples=3),
         d(12, _NORMAL[:6], *LAYOUTS, rank=4, samples=3),
         d(8, _NORMAL[:4], *LAYOUTS, rank=5, samples=2),
+        # More values than a block has, and a tail: a path for one layout may lose it.
+        d(105, _NORMAL[:4], *LAYOUTS, eps=NEGLIGIBLE_EPS, rank=4, samples=2, width=1),
         d(6, _NORMAL[:8], *LAYOUTS, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=4, width=3),
         # Far from zero, with the channels last in memory, for which kernels have a path of their own.
         d(16, _OFFSETS, "LN-F8", eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-1, samples=2, gamma="powers"),

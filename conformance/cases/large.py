@@ -44,6 +44,8 @@ _NEAR = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2))
 _FAR = {"gamma": "ones", "beta": "none"}
 _FAR_SINGLE = tuple(("offset", index) for index in (2, 6, 2, 6, 2, 6))
 _FAR_DOUBLE = tuple(("offset", index) for index in (0, 1, 4))
+#: A variance put together from parts lacks most of itself if the means of the parts are left out.
+_RAMPS = (("ramp", 0), ("ramp", 1))
 
 _VALUES = frozenset(("CM-S1", "CM-T1", "CM-T2", "CM-T3"))
 _LAYOUTS = _VALUES | {"CM-V1", "CM-V2", "CM-V3", "LN-G11"}
@@ -166,6 +168,8 @@ def large_deck(operator: str, profile: str) -> list[Description]:
     if record.centred and record.normalises:
         tried += [(_VALUES, {**_FAR, "n": n, "groups": _FAR_SINGLE}) for n in (260, 390)]
         tried += [(_VALUES, {**_FAR, "n": n, "groups": _FAR_DOUBLE}) for n in (2050, _LONG)]
+    if record.normalises:
+        tried += [(_VALUES, {"n": n, "groups": _RAMPS}) for n in (390, _LONG)]
     if record.groups is Groups.TRAILING and profile != "quick":
         tried += [(_VALUES, {"n": 130, "repeat": _MANY}), (_VALUES, {"n": _MANY, "repeat": 130})]
     recipe = {"recipe": RECIPES[operator]} if record.composed else {}

@@ -15,6 +15,7 @@ FUSIONS = (
     "mixed",
     "ties",
     "spread_8",
+    "spread_12",  # a branch of weight 6e-6 still counts in float32
     "spread_100",
     "spread_10000",
     "one_closed",

@@ -161,6 +161,17 @@ def _huge(drawing: Drawing) -> Array:
     return 2.0 ** (100 + 5 * (drawing.index % 3)) * drawing.normal()
 
 
+def _ramp(drawing: Drawing) -> Array:
+    """A trend, which independent values lack: no two parts of the group have the same mean."""
+    rising = np.linspace(-2, 2, drawing.n) * (-1 if drawing.index % 2 else 1)
+    return rising + drawing.normal() / 8
+
+
+def _tiny(drawing: Drawing) -> Array:
+    """A variance of 2^-82, below the limits that code sets in place of an eps; r^3 is still far from overflow."""
+    return max(2.0**-41, 16 * drawing.format.smallest_normal) * drawing.normal()
+
+
 def _deviation(group: Array) -> float:
     return float(group.std())
 
@@ -252,6 +263,20 @@ REGIMES: dict[str, Regime] = {
             "a few values of order one that end blocks, and small ones between",
             _edges,
             lambda g, e, f: 0.5 < np.abs(g).max() <= 2 and (len(g) <= 7 or float(np.median(np.abs(g))) < 0.07),
+            generated=False,
+        ),
+        Regime(
+            "ramp",
+            "values that rise or fall along the group",
+            _ramp,
+            lambda g, e, f: len(g) < 8 or abs(g[: len(g) // 2].mean() - g[-(len(g) // 2) :].mean()) > _deviation(g),
+            generated=False,
+        ),
+        Regime(
+            "tiny",
+            "a variance near 2^-82, where eps = 0 must stay 0",
+            _tiny,
+            lambda g, e, f: 0 < _deviation(g) < max(2.0**-39, 2.0**6 * f.smallest_normal),
             generated=False,
         ),
     )

@@ -21,31 +21,31 @@ from normspec.spec.operators import OPERATORS
 
 #: The digests of seeds 0, 1 and 2.
 DIGESTS: dict[str, tuple[str, str, str]] = {
-    "layer_norm": ("c9da969d60930c06", "c078183809beae54", "15068fe358a7efc6"),
-    "batch_norm": ("65138876ff1f0c98", "3e95057636c7ee04", "b4e5019131f6d43a"),
-    "rms_norm": ("6179d71f7ff325c0", "f0dcc0b8e9a0b197", "ba79501b08313fb4"),
-    "group_norm": ("b9c8538859c0e8c1", "10137c76b4ec3c4c", "747114c2f577629e"),
-    "instance_norm": ("7e26cc2de23e7fe8", "09800186defd5716", "fd115ec7a60019b4"),
-    "residual": ("7cdf85d02011c693", "56fb5632b3c62819", "d8c9e85a21e05f98"),
-    "pre_norm": ("59f69908526df87c", "cc179935daea8289", "9bf23e820702be6a"),
-    "post_norm": ("b4f77f3f1f1ac22c", "03f8fb0c9c48abb3", "3d17ea786f71bc67"),
+    "layer_norm": ("604df506f1834d00", "6d40bfcd14173c12", "e9069a00bc1bb35c"),
+    "batch_norm": ("aa7fbcced7723a59", "f2154ba0327aa3dc", "96aa1d6b3644cd0b"),
+    "rms_norm": ("30f0307805cbe823", "3ece4b2d9bbd0827", "a2b506ed34ea7fd6"),
+    "group_norm": ("b147a4a5970cec3d", "8105df159cbd471c", "f002aaff3000f548"),
+    "instance_norm": ("93f1a1ddb64c63e9", "aee6517e0b5b6f7d", "1f9df1ea99b44ed2"),
+    "residual": ("bfa6d6227667e31b", "a10a832fb0aed8ed", "44be394f56d2e44c"),
+    "pre_norm": ("a48f3a1ec48a8af9", "8c325dc6e369d9bc", "122cf1629f9eb6ad"),
+    "post_norm": ("39727bce0ed40aa7", "33cea4292ce30c57", "bd436c0c425a36e7"),
     "highway": ("daef45cb5ad71f84", "79c2623d81dd2cdb", "98597d3ccf8f427f"),
-    "mhc": ("a534ecfff75e69d1", "19c7ccf43950e739", "6ab4984b53bdd790"),
+    "mhc": ("9ca5a3aaebfb057e", "8500d16bdf9c1b2c", "d95751e964bd15a2"),
 }
 
 
 #: The other two profiles' cases at seed 0, without values.
 DECKS: dict[str, tuple[str, str]] = {
-    "layer_norm": ("a1b33b34430ecc4a", "c40318147fc7456b"),
-    "batch_norm": ("8d0ec359354738a4", "077f998af3d7dd9e"),
-    "rms_norm": ("e8f144f47667e49f", "4fa6a4253105757e"),
-    "group_norm": ("46dcdf78636d9289", "f9cf2a8f050319b0"),
-    "instance_norm": ("ab7e6ad056948936", "84ab0bfd9753bf62"),
-    "residual": ("0e14bd2c94da97e6", "8c9ff53268f5755f"),
-    "pre_norm": ("5883c26e39c0e963", "f64e050ff31d6aa8"),
-    "post_norm": ("df89812dff9d38c5", "3a3828bdb5521d8d"),
+    "layer_norm": ("9c2774efc58e1bad", "9aa96f1ea7e20133"),
+    "batch_norm": ("7e17d9bf631d58b9", "eb17b5c27c6e8831"),
+    "rms_norm": ("9eaa907a0f3a9716", "1c2a4d5e49f7351f"),
+    "group_norm": ("4ad5e31b0d7d156a", "50687f5ce30027cd"),
+    "instance_norm": ("71c3c539a396f3e7", "dc007c3f224d30c8"),
+    "residual": ("0e14bd2c94da97e6", "c6829cb477f07dea"),
+    "pre_norm": ("7267053c7962558a", "34990581fd557728"),
+    "post_norm": ("1d449c50a812413e", "ddc209732f0fde0c"),
     "highway": ("9d1d009575e055fb", "405a456b7993d21b"),
-    "mhc": ("98f26b3b548269a8", "facc2bbe20f50bfb"),
+    "mhc": ("9df10cbffd02c68c", "80c93b5b775af9e0"),
 }
 
 #: The groups drawn in each regime.
@@ -65,6 +65,8 @@ DRAWN: dict[str, str] = {
     "wide": "732bb417b6bd14d1",
     "huge": "e0b60146a517a090",
     "edges": "00e8ca1657033296",
+    "ramp": "f13272117cd09e4a",
+    "tiny": "0e10cbe01cc18786",
 }
 
 
