@@ -6,11 +6,10 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ..spec.errors import NotImportable, UnknownTarget
-from ..spec.operators import OPERATORS
 from . import own_function
 from .layers_in_file import layers_in
 from .loading import existing_file
-from .targets import EXEC_PREFIX, check_written
+from .targets import EXEC_PREFIX, check_operators, check_written
 
 
 def names_a_file(target: str) -> bool:
@@ -25,9 +24,10 @@ def targets_in(target: str, op: Sequence[str] | None = None) -> tuple[str, ...]:
     is, in file order.
 
     ``op`` limits the result to these operators. Imported names do not count. Raises NotImportable if the file cannot be
-    read, and UnknownTarget, which lists the file's definitions, if it has no such function or class.
+    read, UnknownOperator if ``op`` names none, and UnknownTarget, which lists the file's definitions, if it has no such
+    function or class.
     """
-    path = target.rstrip(":")
+    path, wanted = target.rstrip(":"), check_operators(op)
     check_written(path)
     file = existing_file(path)
     try:
@@ -38,7 +38,6 @@ def targets_in(target: str, op: Sequence[str] | None = None) -> tuple[str, ...]:
     except (OSError, ValueError) as error:
         raise NotImportable(f"{path} cannot be read: {error}") from error
     names = list(dict.fromkeys(bound(tree.body)))
-    wanted = tuple(OPERATORS if op is None else op)
     layers = layers_in(list(_statements(tree.body)), path)
     found = tuple(f"{path}:{name}" for name in names if layers.get(name, name) in wanted)
     if not found:

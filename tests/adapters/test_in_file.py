@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from normspec.adapters.in_file import names_a_file, targets_in
-from normspec.spec.errors import NotImportable, UnknownTarget
+from normspec.spec.errors import NotImportable, UnknownOperator, UnknownTarget
 
 FILE = """
 raise SystemExit("it is read, and not run")
@@ -101,6 +101,12 @@ def test_where_none_is_found_the_functions_are_listed(file):
         targets_in(str(file), ("mhc",))
     assert "helper, layer_norm" in str(caught.value)
     assert f"{file}:helper --op OP" in str(caught.value)
+
+
+def test_an_operator_that_does_not_exist_is_told_as_that(file):
+    """The word after --op is wrong, and not the file."""
+    with pytest.raises(UnknownOperator, match="unknown operator 'layer_nrom'; did you mean 'layer_norm'"):
+        targets_in(str(file), ("layer_nrom",))
 
 
 @pytest.mark.parametrize(
