@@ -105,6 +105,8 @@ def check_target(target: str, framework: str | None = None, *, elsewhere: bool =
         raise UnknownTarget(f"target {target!r} names a file and no function in it: write {target.rstrip(':')}:NAME")
     elif os.path.isfile(f"{target}.py"):
         raise UnknownTarget(f"unknown target {target!r}: a file is named with its ending, {target}.py")
+    elif os.path.isdir(target):
+        raise UnknownTarget(f"{target} is a folder: name a file in it, such as {os.path.join(target, 'FILE.py')}:NAME")
     else:
         raise UnknownTarget(f"unknown target {target!r}{choices(target, TARGETS)}, {_FORMS}, exec:COMMAND")
 

@@ -74,6 +74,12 @@ def test_a_file_without_its_ending_is_told_as_one(tmp_path, monkeypatch):
         resolve("norms")
 
 
+def test_a_folder_is_told_as_one(tmp_path):
+    """The message says to name a file in it."""
+    with pytest.raises(UnknownTarget, match=r"is a folder: name a file in it, such as .*FILE\.py:NAME$"):
+        resolve(str(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("op", "message"),
     [
