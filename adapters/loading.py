@@ -14,6 +14,7 @@ from types import ModuleType
 
 from ..spec.errors import FrameworkMissing, NotImportable, one_line
 from .frameworks import KNOWN, how_to_install
+from .traceback_lines import innermost
 
 #: Numbers the loaded files, so that two files of the same name become two modules.
 _COUNT = itertools.count(1)
@@ -112,8 +113,14 @@ def _explained(where: str, module: str | None = None) -> Iterator[None]:
         raise NotImportable(f"{where} was interrupted while it was imported") from error
     except OSError as error:
         raise NotImportable(f"{where} does not import: {one_line(error)}") from error
+    except MemoryError as error:
+        raise NotImportable(
+            f"{where} ran out of memory while it was imported: --memory-limit is how much it may have"
+        ) from error
     except BaseException as error:
-        raise NotImportable(f"{where} raises when it is imported: {one_line(error)}") from error
+        place = innermost(error)
+        at = f", at {place.file}:{place.line}" if place is not None else ""
+        raise NotImportable(f"{where} raises when it is imported: {one_line(error)}{at}") from error
 
 
 @contextmanager
