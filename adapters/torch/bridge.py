@@ -131,7 +131,9 @@ class TorchBridge(Bridge):
             raise BadOutput(f"{what} is {got}, not a torch.Tensor")
         if value.dtype not in _TORCH_DTYPES:
             raise BadOutput(f"{what} has dtype {str(value.dtype).replace('torch.', '')}", "dtype")
-        if value.layout is not torch.strided or value.is_nested:
+        if value.is_nested:  # its layout may be torch.strided
+            raise BadOutput(f"{what} is a nested tensor, not a dense one")
+        if value.layout is not torch.strided:
             raise BadOutput(f"{what} is not a dense tensor, but of layout {value.layout}")
         if value.device.type not in ("cpu", "cuda"):
             raise BadOutput(f"{what} is on device {value.device}")
