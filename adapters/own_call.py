@@ -17,7 +17,7 @@ from .bridge import Bridge
 from .declarations import Declarations
 from .fixed import FixedSettings, parameter_choices
 from .layers.names import meaning
-from .signatures import lacking_keywords, signature_of
+from .signatures import lacking_affine, lacking_keywords, signature_of
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,10 @@ class OwnCall:
                 if not missing:
                     signature.bind(*tensors, **dict.fromkeys(settings.values()))
             except TypeError as error:
+                affine = ",".join(f"{name}=none" for name in lacking_affine(signature, operator) if name in tensors)
                 raise WrongSignature(
                     f"{label} cannot be called with ({', '.join((*tensors, *settings.values()))}): {error}"
+                    + (f"; if it lacks these, say so: --fixed {affine}" if affine else "")
                 ) from None
             if missing:
                 raise WrongSignature(

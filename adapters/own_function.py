@@ -14,6 +14,7 @@ from ..spec.conventions import ensure_about, validate
 from ..spec.errors import (
     BadSibling,
     NoSuchName,
+    UnknownConvention,
     UnknownFramework,
     UnknownOperator,
     Unsupported,
@@ -34,7 +35,7 @@ from .loading import load_file, load_module
 from .own_call import EXAMPLES, OwnCall
 from .own_layer import is_layer_like, layer_target, which_operator
 from .own_model import model_target
-from .signatures import attribute, has_modes, lacking_keywords, signature_of
+from .signatures import attribute, has_modes, lacking_affine, lacking_keywords, signature_of
 from .target import Target
 from .traits_before_import import traits_before_import
 
@@ -175,6 +176,10 @@ def _target(
     suffixes = (*DERIVATIVES, "conventions", "accepts", "expected")
     siblings = {suffix: _sibling(function, owner, name, suffix) for suffix in suffixes}
     derivatives = {one: siblings[one] for one in DERIVATIVES if callable(siblings[one])}
+    for one in DERIVATIVES:
+        if one not in derivatives and getattr(owner, f"{name}_{one}", None) is not None:
+            kind = type(siblings[one]).__name__
+            raise BadSibling(f"{label}_{one} is {kind}, which cannot be called: make it a function, or None")
     if own is not None:
         call = own.canonical_call(call, folder.BRIDGE)
         # Of a function's hand-written derivatives, only the vjp can be called with arguments that are not canonical.
@@ -269,13 +274,13 @@ def _check_signature(function: Callable[..., Any], operator: str, label: str) ->
 
 
 def _hint(signature: inspect.Signature, operator: str) -> str:
-    """What to declare for a function that takes the tensors but not every setting; empty for any other function."""
+    """What to declare for a function that takes x but not every setting, gamma and beta; empty for any other."""
     lacking = [name for name in OPERATORS[operator].settings if name not in signature.parameters]
-    if not lacking or len(signature.parameters) < len(OPERATORS[operator].arguments) - 2:
+    affine = lacking_affine(signature, operator)
+    if not (lacking or affine) or len(signature.parameters) < len(OPERATORS[operator].arguments) - 2:
         return ""
-    return (
-        f"; what it has of its own can be declared, such as --fixed {','.join(f'{n}={EXAMPLES[n]}' for n in lacking)}"
-    )
+    fixed = [f"{name}={EXAMPLES[name]}" for name in lacking] + [f"{name}=none" for name in affine]
+    return f"; what it has of its own, or lacks, can be declared, such as --fixed {','.join(fixed)}"
 
 
 def _short_signature(signature: inspect.Signature) -> str:
@@ -376,7 +381,10 @@ def _conventions(beside: Any, label: str, operator: str) -> dict[str, str]:
     if beside is None:
         return {}
     if isinstance(beside, Mapping) and all(isinstance(text, str) for pair in beside.items() for text in pair):
-        declared = validate(beside)
+        try:
+            declared = validate(beside)
+        except UnknownConvention as error:
+            raise UnknownConvention(f"{label}_conventions: {error}") from None
         ensure_about(declared, (operator,), f"{label} is")
         return declared
     if isinstance(beside, Mapping):

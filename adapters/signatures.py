@@ -7,6 +7,7 @@ from typing import Any
 
 from ..spec.errors import WrongSignature, one_line
 from ..spec.operators import OPERATORS
+from .layers.names import PARAMETERS, meaning
 from .own_layer import folder_of_layer
 
 
@@ -31,6 +32,24 @@ def lacking_keywords(signature: inspect.Signature | None, operator: str) -> froz
         return frozenset()
     keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return frozenset(OPERATORS[operator].optional) - {one.name for one in parameters if one.kind in keyword}
+
+
+def lacking_affine(signature: inspect.Signature, operator: str) -> tuple[str, ...]:
+    """gamma and beta, as far as a signature has no place for them beside the operator's other tensors."""
+    record, kinds = OPERATORS[operator], {one.kind for one in signature.parameters.values()}
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        return ()
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    tensors = [
+        name.lower()
+        for name, one in signature.parameters.items()
+        if one.kind in positional and not {name, meaning(name)} & {*record.settings}
+    ]
+    affine = [name for name in ("gamma", "beta") if name in record.arguments]
+    missing = len(record.arguments) - len(tensors)
+    if missing == 1 and len(affine) == 2:
+        affine.remove("beta" if set(tensors) & {*PARAMETERS["beta"]} else "gamma")
+    return tuple(affine) if missing == len(affine) else ()
 
 
 def has_modes(function: Any) -> bool:

@@ -250,6 +250,30 @@ def test_what_is_lacking_is_told_with_what_to_write():
         from_callable(rms_norm, None, "numpy", Declarations(fixed={"axes": "-1"}))
 
 
+@pytest.mark.parametrize(
+    ("function", "fixed"),
+    [
+        (lambda x: x, "eps=1e-5,axes=-1,gamma=none,beta=none"),
+        (lambda x, *, eps, axes: x, "gamma=none,beta=none"),
+        (lambda x, weight, eps: x, "axes=-1,beta=none"),
+        (lambda x, bias, eps: x, "axes=-1,gamma=none"),
+        (lambda x, a, b: x, "eps=1e-5,axes=-1"),
+    ],
+)
+def test_what_is_told_to_be_declared_is_enough(function, fixed):
+    """gamma and beta belong to it: with all that the message says, the function can be called."""
+    with pytest.raises(WrongSignature, match=f"--fixed {fixed}$"):
+        from_callable(function, ("layer_norm",), "numpy")
+    declared = dict(one.split("=") for one in fixed.split(","))
+    assert from_callable(function, ("layer_norm",), "numpy", Declarations(fixed=declared)).bindings
+
+
+def test_gamma_and_beta_that_are_still_lacking_are_told():
+    """After eps and axes were declared, the message says how to declare these."""
+    with pytest.raises(WrongSignature, match=r"if it lacks these, say so: --fixed gamma=none,beta=none$"):
+        from_callable(lambda x: x, ("layer_norm",), "numpy", Declarations(fixed={"eps": "1e-5", "axes": "-1"}))
+
+
 def test_what_is_fixed_is_told_as_it_is_declared():
     """Axes are counted from the last, as --fixed takes them."""
     assert Declarations(fixed={"axes": "-2", "eps": "1e-6"}).settings().words("layer_norm") == ["eps=1e-06", "axes=-2"]

@@ -119,6 +119,13 @@ def test_siblings_in_a_file(write):
     assert binding.name == f"{path}:ln"
 
 
+def test_a_sibling_that_is_no_function_is_not_taken_for_a_missing_one(write):
+    """Otherwise its gradients would be unsupported, and the function would conform."""
+    source = "import numpy\ndef layer_norm(x, gamma, beta, *, eps, axes): return x\nlayer_norm_vjp = (len,)\n"
+    with pytest.raises(BadSibling, match="layer_norm_vjp is tuple, which cannot be called: make it a function"):
+        resolve(f"{write(source)}:layer_norm")
+
+
 @pytest.mark.parametrize(
     ("name", "op", "message"),
     [
@@ -266,7 +273,7 @@ def test_conventions_beside_a_function(write):
     path = write(source.format("{'storage': 'H2', 'float64': 'float32'}"))
     (binding,) = resolve(f"{path}:layer_norm").bindings
     assert binding.conventions == {"storage": "H2", "float64": "float32"}
-    with pytest.raises(UnknownConvention, match="storage"):
+    with pytest.raises(UnknownConvention, match=r"wrong\.py:layer_norm_conventions: convention storage has no value"):
         resolve(f"{write(source.format({'storage': 'H9'}), 'wrong.py')}:layer_norm")
     with pytest.raises(BadSibling, match="layer_norm_conventions has 3, which is not a text"):
         resolve(f"{write(source.format({'storage': 'H2', 'nonsense': 3}), 'number.py')}:layer_norm")
