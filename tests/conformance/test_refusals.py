@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from .runs import VARIANT, function, run
 from .test_two_mistakes import diagnosed, layer_norm_of
 
 
@@ -33,7 +34,7 @@ def six_errors(x, gamma, beta, *, eps, axes):
 
 
 @pytest.mark.parametrize(
-    ("function", "sentence"),
+    ("mistaken", "sentence"),
     [
         (
             two_errors,
@@ -48,7 +49,15 @@ def six_errors(x, gamma, beta, *, eps, axes):
         (six_errors, "The call fails in several ways where x has 3 axes."),
     ],
 )
-def test_no_words_of_one_case_are_told_of_others(function, sentence):
+def test_no_words_of_one_case_are_told_of_others(mistaken, sentence):
     """Ways to fail are told one by one, and what differs in the message of one is left out."""
-    (cause,) = diagnosed(function).causes
+    (cause,) = diagnosed(mistaken).causes
     assert cause.sentence == sentence
+
+
+def test_gradients_that_are_all_lost_are_told_in_one_sentence():
+    """Such as those of a y that was detached: which inputs a case has makes no difference."""
+    target = function("layer_norm", VARIANT["ln-two-pass"].build().call, vjp=lambda *_, **__: (None, None, None))
+    (cause,) = run(target, explain=True).causes
+    assert cause.sentence == "No gradient reaches any input, whatever is given."
+    assert cause.requirement == "CM-T3"

@@ -490,5 +490,7 @@ def capitalised(sentence: str) -> str:
     """A sentence with a capital, unless it begins with a symbol."""
     first = sentence.split(maxsplit=1)[0]
     return (
-        sentence[0].upper() + sentence[1:] if first in ("the", "of", "a", "an", "taking", "what", "each") else sentence
+        sentence[0].upper() + sentence[1:]
+        if first in ("the", "of", "a", "an", "no", "taking", "what", "each")
+        else sentence
     )

@@ -7,7 +7,8 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 
-from ....spec.errors import BadOutput, TargetRaised
+from ....adapters.binding import differentiable
+from ....spec.errors import BadOutput, MissingGradient, TargetRaised
 from ...cases.case import Case
 from ..answers import Values
 from .observing import ObservedResult, Observer
@@ -37,14 +38,21 @@ def refusal(observer: Observer, operator: str, formed: Sequence[Case], fresh: Se
 def _ways(observer: Observer, failing: Sequence[Case], *, derivative: bool) -> dict[str, set[int]]:
     """The ways in which calls fail, in words that hold for each of its cases."""
     alike: dict[str, dict[int, str]] = {}
-    for case in failing:
-        failure = observer.failure(case, derivative=derivative)
+    failures = [observer.failure(case, derivative=derivative) for case in failing]
+    if all(one is None or _lost_all(one, case) for one, case in zip(failures, failing, strict=True)) and any(failures):
+        return {"no gradient reaches any input": {*map(id, failing)}}
+    for case, failure in zip(failing, failures, strict=True):
         if failure is not None or not alike:
             words = _words(failure, derivative=derivative)
             alike.setdefault(_NUMBERS.sub("#", words), {})[id(case)] = words
         else:  # no call of a slow target is left: so this one is taken for one of the first
             next(iter(alike.values()))[id(case)] = ""
     return {_common([one for one in words.values() if one]): {*words} for words in alike.values()}
+
+
+def _lost_all(failure: Exception, case: Case) -> bool:
+    """Whether no gradient at all came; the message of each case then names the inputs that this case has."""
+    return isinstance(failure, MissingGradient) and {*failure.missing} >= {*differentiable(case.operator, case.inputs)}
 
 
 #: What differs between the messages of one mistake: shapes, and other numbers.
