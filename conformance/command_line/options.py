@@ -28,12 +28,31 @@ class LimitParameter(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
+class WholeNumber(click.ParamType):
+    """A whole number from some number on; click's own range calls a text that is none `not a valid integer range`."""
+
+    name = "number"
+
+    def __init__(self, least: int) -> None:
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number; a usage error if the text gives none."""
+        try:
+            number = int(value)
+        except ValueError:
+            number = self._least - 1
+        if number < self._least:
+            self.fail(f"'{value}' is not a whole number from {self._least} on", param, ctx)
+        return number
+
+
 SECONDS = LimitParameter("seconds", seconds_of)
 SIZE = LimitParameter("size", bytes_of)
 
 seed_option = click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=WholeNumber(0),
     metavar="N",
     help="The seed of the cases, any whole number from 0 on: the same seed gives the same cases.",
 )
@@ -132,7 +151,7 @@ memory_limit_option = click.option(
 
 jobs_option = click.option(
     "--jobs",
-    type=click.IntRange(min=1),
+    type=WholeNumber(1),
     metavar="N",
     help="How many processes share the work; the result is the same for any number. Default: as many as there are "
     "cores, up to 8, if that pays off.",

@@ -11,7 +11,7 @@ import click
 
 from ..reporting.layout import console_on
 from .destination import UnwritableFile
-from .options import framework_option, op_option
+from .options import WholeNumber, framework_option, op_option
 
 
 @click.command()
@@ -20,9 +20,7 @@ from .options import framework_option, op_option
 @op_option
 @framework_option
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the figure and the numbers there.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="The first of the seeds."
-)
+@click.option("--seed", type=WholeNumber(0), default=0, show_default=True, metavar="N", help="The first of the seeds.")
 @click.option("--quick", is_flag=True, help="Smaller models and fewer points, in seconds: to try it out.")
 def study(
     name: str | None, target: str, ops: tuple[str, ...], framework: str | None, out: Path | None, seed: int, quick: bool

@@ -52,6 +52,8 @@ def files(tmp_path, monkeypatch):
         ("check numpy --python numpy=mine.py", "mine.py"),
         ("check numpy --config nowhere.toml", "nowhere.toml"),
         ("check numpy --config mine.py", "mine.py is not TOML"),
+        ("check numpy --seed one", "'one' is not a whole number from 0 on"),
+        ("check numpy --jobs 0", "'0' is not a whole number from 1 on"),
         ("list --config nowhere.toml", "nowhere.toml"),
         ("list --python nmpy=venv", "'numpy'"),
     ],

@@ -67,7 +67,7 @@ def test_the_studies_are_listed_with_their_claims(capsys):
             ["gradient-flow", "--target", "exec:./worker"],
             "is a command, and what calls it here needs a target in Python",
         ),
-        (["--seed", "-1"], "-1 is not in the range"),
+        (["--seed", "-1"], "'-1' is not a whole number from 0 on"),
     ],
 )
 def test_bad_input_is_one_error(arguments, complaint, capsys):
