@@ -73,6 +73,9 @@ class NumpyBridge(Bridge):
             raise BadOutput(f"{what} is {got}, not a numpy.ndarray")
         if value.dtype not in NAMES:
             raise BadOutput(f"{what} has dtype {value.dtype.name}", "dtype")
+        if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+            # Whoever reads it does not get the numbers below the mask, so they are not to be judged.
+            raise BadOutput(f"{what} is a masked array with masked values")
 
     def describe(self, value: np.ndarray) -> tuple[tuple[int, ...], str]:
         return value.shape, NAMES[value.dtype]

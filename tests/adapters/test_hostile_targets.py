@@ -90,6 +90,7 @@ def test_endless_recursion_ends(layer_norm_inputs):
         (np.zeros((4, 7), bool), "y has dtype bool", "dtype"),
         (np.zeros((4, 7), ml_dtypes.float8_e5m2), "y has dtype float8_e5m2", "dtype"),
         (np.zeros(3, [("a", float)]), "y has dtype void", "dtype"),
+        (np.ma.masked_array(np.zeros(3), [0, 1, 0]), "y is a masked array with masked values$", "type"),
     ],
 )
 def test_what_is_no_array_of_floats(layer_norm_inputs, returned, message, kind):
