@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType, ModuleType
@@ -397,17 +397,32 @@ def _known_violations(beside: Any, label: str) -> tuple[KnownViolation, ...]:
     """
     NAME_expected: the function's known violations, as entries or as a dict from requirements to reasons.
 
-    Raises BadSibling or WrongEntry if it is neither.
+    Raises BadSibling or WrongEntry if it is neither, or if there is no such requirement: it would excuse nothing.
     """
     if beside is None:
         return ()
-    if isinstance(beside, KnownViolation):
-        return (beside,)
     if isinstance(beside, Mapping) and all(isinstance(text, str) for pair in beside.items() for text in pair):
-        return without_limits(beside)
-    if isinstance(beside, (list, tuple)):
-        return checked_entries(beside)
-    raise BadSibling(
-        f"{label}_expected is {type(beside).__name__}: make it a tuple of normspec.KnownViolation, or a dict from"
-        " requirements, such as 'CM-V3', to why they are violated"
-    )
+        found = without_limits(beside)
+    elif isinstance(beside, (KnownViolation, list, tuple)):
+        found = checked_entries((beside,) if isinstance(beside, KnownViolation) else beside)
+    else:
+        raise BadSibling(
+            f"{label}_expected is {type(beside).__name__}: make it a tuple of normspec.KnownViolation, or a dict from"
+            " requirements, such as 'CM-V3', to why they are violated"
+        )
+    known = _requirements() if found else ()
+    for one in found:
+        if known and one.requirement not in known:
+            raise BadSibling(
+                f"{label}_expected: no requirement is called {one.requirement!r}; `normspec explain` lists them"
+            )
+    return found
+
+
+def _requirements() -> Iterable[str]:
+    """The ids of all requirements; none where the interpreter is too old to read the pages."""
+    try:
+        from ..spec.reader import requirements
+    except ImportError:
+        return ()
+    return requirements()

@@ -259,6 +259,9 @@ def test_siblings_as_attributes() -> None:
     for given in (entry, [entry]):
         vars(layer_norm).update(expected=given)
         assert resolve(layer_norm, framework="numpy").bindings[0].known_violations == (entry,)
+    vars(layer_norm).update(expected={"LN-F99": "a slip of the pen"})
+    with pytest.raises(BadSibling, match="layer_norm_expected: no requirement is called 'LN-F99'; `normspec explain`"):
+        resolve(layer_norm, framework="numpy")
     vars(layer_norm).update(expected="CM-V3")
     with pytest.raises(BadSibling, match=r"layer_norm_expected is str: make it a tuple of normspec\.KnownViolation"):
         resolve(layer_norm, framework="numpy")
