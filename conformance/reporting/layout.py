@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from typing import TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -14,6 +17,9 @@ PROSE_WIDTH = 100
 
 #: The width if it is not known (a pipe, a file): every terminal shows it without wrapping.
 PIPE_WIDTH = 80
+
+_ADDRESS = re.compile(r"\S+://\S+")
+_WORD = re.compile(r"\s*\S+\s*")
 
 
 def console_on(stream: TextIO) -> Console:
@@ -39,7 +45,8 @@ def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | 
     """
     Print a paragraph whose lines begin in column `indent`.
 
-    `first` stands in those columns before the first line; if it is longer, it gets a line of its own.
+    `first` stands in those columns before the first line; if it is longer, it gets a line of its own. An address stays
+    whole, even if that makes the line too long: a terminal then breaks it so that it can be followed and copied.
     """
     margin = Text(" " * indent)
     lead = margin if first is None else first.copy()
@@ -48,7 +55,35 @@ def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | 
         console.print(lead, no_wrap=True, crop=True)
         lead = margin
     lead.pad_right(indent - len(lead.plain))
-    for position, line in enumerate(body.wrap(console, max(10, width_of(console) - indent), overflow="fold")):
+    for position, line in enumerate(_wrapped(body, console, max(10, width_of(console) - indent))):
         line = Text.assemble(margin if position else lead, line)  # the style of `lead` is for `lead` alone
         line.rstrip()
-        console.print(line, no_wrap=True, crop=True)
+        if _ADDRESS.search(line.plain):
+            console.print(line, no_wrap=True, overflow="ignore", crop=False)
+        else:
+            console.print(line, no_wrap=True, crop=True)
+
+
+def _wrapped(body: Text, console: Console, width: int) -> Iterator[Text]:
+    """The lines of a paragraph; none is longer than the width, but for an address that is."""
+    if all(cell_len(address) <= width for address in _ADDRESS.findall(body.plain)):
+        yield from body.wrap(console, width, overflow="fold")
+        return
+    for paragraph in body.split(allow_blank=True):
+        for line in paragraph.divide(_breaks(paragraph.plain, width)):
+            line.rstrip()
+            if _ADDRESS.search(line.plain):
+                yield line
+            else:
+                yield from line.wrap(console, width, overflow="fold")
+
+
+def _breaks(text: str, width: int) -> list[int]:
+    """Where lines begin after the first, if no word is broken."""
+    found, length = [], 0
+    for word in _WORD.finditer(text):
+        if length and length + cell_len(word.group().rstrip()) > width:
+            found.append(word.start())
+            length = 0
+        length += cell_len(word.group())
+    return found

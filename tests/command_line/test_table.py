@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
+from rich.console import Console
+from rich.text import Text
 
 from normspec import Verdict
+from normspec.conformance.reporting.layout import print_prose
 
 
 def row(text: str, identifier: str) -> str:
@@ -92,3 +97,18 @@ def test_the_number_is_explained_in_plain_words(a_result, a_report, printed):
     text = " ".join(printed(a_report(a_result(ratio=0.42))).split())
     assert "The number compares the worst error with the largest that a sound algorithm can make there:" in text
     assert "up to 1 passes, and 58 is 58 times as large." in text
+
+
+def test_an_address_is_not_broken():
+    """A broken one can neither be followed nor copied; any other long word still is."""
+    stream = io.StringIO()
+    address = f"https://example.org/{'a' * 80}"
+    print_prose(Text(f"as it says: {address} (f) and {'b' * 50}\nanew"), Console(file=stream, width=40), indent=2)
+    assert stream.getvalue().splitlines() == [
+        "  as it says:",
+        f"  {address}",
+        "  (f) and",
+        f"  {'b' * 38}",
+        f"  {'b' * 12}",
+        "  anew",
+    ]
