@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from ..spec.errors import UnknownOperator
+
 T = TypeVar("T")
 
 #: The options of each decorated object, by id. The object itself is kept too, so that no other gets its id. The
@@ -23,7 +25,12 @@ def conforms(op: str, **options: Any) -> Callable[[T], T]:
     ``conventions``, ``profile`` (default "quick"), ``forward_only``, ``fixed``. For a fixture, its value is checked,
     which may be any callable or layer. The decorated object is returned unchanged: pytest makes the tests when it
     collects its module, if normspec is installed.
+
+    Raises UnknownOperator if ``op`` is no text, as in ``@normspec.conforms`` without brackets: there, no test would be
+    made, and nobody would be told.
     """
+    if not isinstance(op, str):
+        raise UnknownOperator('@normspec.conforms needs the operator: write @normspec.conforms(op="layer_norm")')
 
     def mark(target: T) -> T:
         _options[id(target)] = (target, {"op": op, **options})

@@ -8,6 +8,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+import normspec
+from normspec.spec.errors import UnknownOperator
 from normspec.testing.plugin.target_run import TargetRun, request_for
 
 from ..conftest import PLUGIN
@@ -324,3 +326,9 @@ def test_work_that_was_stopped_is_not_begun_again(target_run, monkeypatch):
         with pytest.raises(Stopped):
             target_run.report(("layer_norm", "float32"))
     assert len(judged) == 1
+
+
+def test_the_decorator_without_its_operator_is_an_error():
+    """Without brackets it would replace the function and make no test, and the run would pass."""
+    with pytest.raises(UnknownOperator, match=r'write @normspec\.conforms\(op="layer_norm"\)$'):
+        normspec.conforms(lambda x, gamma, beta, *, eps, axes: x)
