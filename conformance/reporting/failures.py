@@ -113,7 +113,7 @@ def _outcome_rows(finding: Finding, result: Result, scripts: Scripts) -> list[tu
     case = result.counterexample
     rows = [] if case is None else provocation_rows(case)
     if result.reason and (case is None or result.reason != case.note):
-        rows.append(("first", result.reason))
+        rows.append(("why" if case is None else "first", result.reason))
     if finding.also:
         rows.append(("also", f"{', '.join(finding.also)}: the same case, for the same reason"))
     if finding.follow:

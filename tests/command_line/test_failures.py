@@ -39,6 +39,13 @@ def test_a_failure_shows_the_case_in_hexadecimal(a_result, a_report, printed, co
         assert part in text
 
 
+def test_without_a_case_the_reason_is_why(a_result, a_report, printed, counterexample):
+    """With one, another reason is how the mistake showed at first."""
+    for case, label in ((None, "why"), (counterexample, "first")):
+        broken = a_result(verdict=Verdict.FAIL, counterexample=case, reason="raised ValueError: no kernel")
+        assert f"{label} raised ValueError: no kernel" in words(printed(a_report(broken)))
+
+
 def test_two_numbers_that_differ_never_read_the_same(a_result, a_report, printed, counterexample):
     """Nine digits of float64 may agree where the tenth is wrong."""
     near = attrs.evolve(counterexample, expected=0.7, got=0.7 + 1e-12, envelope=1e-16)
