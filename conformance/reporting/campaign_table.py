@@ -91,7 +91,8 @@ def totals(summary: Summary) -> list[tuple[str, str]]:
         ("advice", f"{summary.counts['advice']:,}"),
     ]
     if summary.damaged:
-        figures.append(("damaged", f"{summary.damaged:,} records were cut off or damaged: their units are done again"))
+        records = _counted(summary.damaged, "record")
+        figures.append(("damaged", f"{records}, cut off or damaged: what is lost by that is done again"))
     return figures
 
 

@@ -175,3 +175,12 @@ def test_advice_is_counted_and_accuses_nobody(commanded, summary, a_result, caps
     )
     out = capsys.readouterr().out
     assert "3e5" in out and "advice      2" in out and "largest ratio is 0.42" in out
+
+
+@pytest.mark.parametrize(("damaged", "words"), [(1, "1 record, cut off"), (1200, "1,200 records, cut off")])
+def test_damaged_records_are_counted_in_words(commanded, summary, a_result, capsys, damaged, words):
+    """One is not 1 records."""
+    found = summary(a_result())
+    found.damaged = damaged
+    commanded(found, "torch", "--seeds", "0:2", "--out", "out")
+    assert f"{words} or damaged: what is lost by that is done again" in " ".join(capsys.readouterr().out.split())
