@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from ..spec.errors import (
@@ -32,7 +33,7 @@ _LACKING = {
 class Stage:
     """Turns a target's exceptions into TargetRaised. A class, because a generator's context costs twice as much."""
 
-    __slots__ = ("name", "optional")
+    __slots__ = ("name", "optional", "process")
 
     def __init__(self, name: str, optional: str = "") -> None:
         self.name = name
@@ -40,9 +41,11 @@ class Stage:
         self.optional = optional
 
     def __enter__(self) -> None:
-        return None
+        self.process = os.getpid()
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if os.getpid() != self.process:  # the target forked: its child would repeat the calls too, and fork in each
+            os._exit(0)
         if error is None or isinstance(error, _PASSED_ON):
             return
         # A part that raises on purpose is not the target declining, even if another exception carries its error.

@@ -218,6 +218,25 @@ def test_a_fork_is_the_targets_own(function, call):
     assert gone(child)
 
 
+def test_a_fork_repeats_no_calls(function, inputs, tmp_path):
+    """A child ends when it comes back from the call, also within a request for several calls."""
+    called = tmp_path / "called"
+    target = function(f"""
+        import os
+
+        def layer_norm(x, gamma, beta, *, eps, axes):
+            with open({str(called)!r}, "a") as file:
+                file.write("called ")
+            child = os.fork()
+            if child:
+                os.waitpid(child, 0)
+            return x
+    """)
+    target.begin()
+    target.session(target.bindings[0]).call(inputs, LAYER_NORM, times=6)
+    assert called.read_text() == "called " * 6
+
+
 def test_a_child_that_holds_the_pipes_does_not_hide_the_end(function, call):
     """A dead worker is found dead, although its child could still answer for it."""
     target = function(ABOVE_ONE.format("import os, time\n        if os.fork(): os._exit(4)\n        time.sleep(1000)"))
