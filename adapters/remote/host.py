@@ -147,12 +147,17 @@ class Host:
                 f"{name} took longer than {seconds_in_words(OPENING_SECONDS)} to import, and was stopped"
             ) from None
         except TargetLost as lost:
-            raise NotImportable(f"{name} {lost.reason} while it was imported") from None
+            raise NotImportable(f"{name} {lost.reason} while it was imported{self._protocol()}") from None
         except (TargetRaised, BadOutput, Unsupported) as error:
             raise NotImportable(f"{name} does not import: {error}") from None
         finally:
             if not opened:
                 self.close()
+
+    def _protocol(self) -> str:
+        """What a command of the user's must do, in words; empty for our own worker."""
+        own = self.launch.command[1:2] == (WORKER_SCRIPT,)
+        return "" if own else "; a command must speak the worker protocol (docs/other-languages.md)"
 
     def request(self, message: Mapping[str, Any], names: Collection[str] = ()) -> dict[str, Any]:
         """

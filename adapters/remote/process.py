@@ -76,8 +76,9 @@ class Worker:
                 start_new_session=True,
             )
         except OSError as error:
+            why = error.strerror or error
             raise NotImportable(
-                f"{command[0]} does not start ({error}): name a command that runs, such as a Python interpreter"
+                f"{command[0]} does not start ({why}): name a command that runs, such as a Python interpreter"
             ) from error
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()

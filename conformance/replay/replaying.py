@@ -20,10 +20,14 @@ from ..engine.progress import Listener, Progress
 from ..engine.tally import Tally
 from ..judging.subject import Subject
 from ..judging.verdicts import Result, Verdict
+from ..requests.plan import Plan
 from ..requests.request import Request
 from ..results.report import Report
 from ..running.single_process import SingleProcess
 from .reading import FailedCase, failed_cases
+
+#: How many requirements a message names.
+_MOST_NAMED = 8
 
 
 class NothingToReplay(NormspecError):
@@ -46,7 +50,7 @@ def replayed(request: Request, file: str, listener: Listener | None = None) -> R
         request = attrs.evolve(request, op=kept.operators)
     with SingleProcess(request) as here:
         report = judged_again(here.run(), kept.cases, file, listener, without=kept.without)
-    return attrs.evolve(report, profile=kept.profile, seed=kept.seed)
+    return attrs.evolve(report, profile=kept.profile, seed=kept.seed, only=request.only)
 
 
 def judged_again(
@@ -56,12 +60,30 @@ def judged_again(
     again = _ReplayRun(run.plan, listener, paces=run.paces)
     report = again.judged(cases)
     if not report.results:
-        operators = ", ".join(dict.fromkeys(one.case.operator for one in cases))
-        names = " and ".join(target.name for target in run.plan.targets)
-        raise NothingToReplay(f"the failed cases of {file} are of {operators}, and {names} has no such case to judge")
+        raise NothingToReplay(_why_nothing(run, cases, file))
     notes = [f"judged on the {again.words} of {file}, and on nothing else"]
     notes += [f"{without} violations were kept without a case"] if without else []
     return attrs.evolve(report, notes=tuple(notes), replayed=file)
+
+
+def _is_asked(failed: FailedCase, plan: Plan) -> bool:
+    """Whether a run judges the dtype and the requirement of a case."""
+    asked = plan.requirements is None or failed.requirement in plan.requirements
+    return asked and failed.dtype in (plan.dtypes or (failed.dtype,))
+
+
+def _why_nothing(run: Run, cases: Sequence[FailedCase], file: str) -> str:
+    """Why no case was judged: none is of what was asked, or the targets do not have what the cases are of."""
+    left = [one for one in cases if _is_asked(one, run.plan)]
+    if not left:
+        names = list(dict.fromkeys(one.requirement for one in cases))
+        dtypes = dict.fromkeys(one.dtype for one in cases)
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        there = f"{', '.join(names[:_MOST_NAMED])}{more}, in {', '.join(dtypes)}"
+        return f"no failed case of {file} is of what was asked; they are of {there}"
+    operators = ", ".join(dict.fromkeys(f"{one.case.operator} in {one.dtype}" for one in left))
+    names = " and ".join(target.name for target in run.plan.targets)
+    return f"the failed cases of {file} are of {operators}, and {names} has no such case to judge"
 
 
 @attrs.define
@@ -109,8 +131,10 @@ class _ReplayRun(Run):
         for number, target in enumerate(targets):
             own = [one for one in cases if one.target == target.name] or cases
             for one in own:
+                if not _is_asked(one, self.plan):
+                    continue
                 for place in _bindings(target, one):
-                    if one.dtype in (self.plan.dtypes or target.dtypes) and one.dtype in target.dtypes:
+                    if one.dtype in target.dtypes:
                         found.setdefault((number, place, one.dtype, one.requirement), []).append(one.case)
         for (number, place, dtype, requirement), several in found.items():
             yield targets[number], targets[number].bindings[place], dtype, requirement, several

@@ -231,6 +231,15 @@ def test_nothing_to_replay_is_said(folder: Path) -> None:
     cases = failed_cases(str(folder / "report.json")).cases
     with pytest.raises(NothingToReplay, match="are of layer_norm"):
         judged_again(Run(plan(sound_base("batch_norm"), "float32")), cases)
+    with pytest.raises(NothingToReplay, match="of what was asked; they are of LN-F1, LN-F3, LN-L11, in float32"):
+        check(f"{folder}/faulty.py:layer_norm", replay=folder / "report.json", dtypes=("float64",))
+
+
+def test_only_what_is_asked_is_replayed(folder: Path) -> None:
+    """The note counts the cases of the requirements that --only names, and no others."""
+    report = check(f"{folder}/faulty.py:layer_norm", replay=folder / "report.json", only=("LN-F3",))
+    assert [one.requirement for one in report.results] == ["LN-F3"]
+    assert report.notes[0].startswith("judged on the 1 failed case of ") and report.only == ("LN-F3",)
 
 
 def test_a_narrower_function_is_handed_what_it_can_be(tmp_path: Path) -> None:
