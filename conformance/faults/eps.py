@@ -109,6 +109,14 @@ class EpsFloor(Rows):
         return super().rstd(variance, np.maximum(eps, variance.dtype.type(1e-5)))
 
 
+@fault("variance-floor", ln="LN-F1", bn="BN-F1", dtypes=("bfloat16", *WIDE))
+class VarianceFloor(Rows):
+    """Raises a variance below 1e-24 to 1e-24, also where eps is 0."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        return super().rstd(np.maximum(variance, variance.dtype.type(1e-24)), eps)
+
+
 @fault("eps-zero-replaced", ln="LN-F1", bn="BN-F1", pr="PR-F1", po="PO-F1")
 class EpsZeroReplaced(Rows):
     """Takes an eps of 0 for none given, and uses 1e-6."""

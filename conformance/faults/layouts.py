@@ -69,6 +69,23 @@ class StorageOffsetIgnored(Groups):
         return super().read(array, role)
 
 
+@fault("tail-dropped-for-layout", bn="CM-V1", gn="CM-V1", in_="CM-V1", kind="layout")
+class TailDroppedForLayout(Groups):
+    """Has a path for an x that is not contiguous, which leaves a tail of 65 to 1024 values out of the variance."""
+
+    contiguous = True
+
+    def read(self, array: Array, role: str) -> Array:
+        if role == "x":
+            self.contiguous = array.flags.c_contiguous
+        return super().read(array, role)
+
+    def variance(self, x: Array, mean: Array) -> Array:
+        count = x.shape[1]
+        tail = 0 if self.contiguous or not 64 < count <= 1024 else count % 8
+        return super().variance(x[:, : count - tail], mean)
+
+
 @fault("transposed-misread", ln="CM-V1", bn="CM-V1", kind="layout", sources=issue("pytorch/pytorch#63224"))
 class TransposedMisread(Groups):
     """Reads an x that is stored with its axes reversed as if it were not."""

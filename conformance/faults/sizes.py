@@ -103,6 +103,19 @@ class MeanOfBlockMeans(Rows):
         return np.mean(np.concatenate(means, axis=1), axis=1, keepdims=True)
 
 
+@fault("parts-merged-without-means", ln="CM-S1", bn="CM-S1", pr="CM-S1", po="CM-S1", kind="size", apart=("rm",))
+class PartsMergedWithoutMeans(Rows):
+    """Takes the variance of more than 4096 values from those of two halves, as if both had the same mean."""
+
+    def variance(self, x: Array, mean: Array) -> Array:
+        count = x.shape[1]
+        if count <= 4096:
+            return super().variance(x, mean)
+        halves = x[:, : count // 2], x[:, count // 2 :]
+        sums = [super(PartsMergedWithoutMeans, self).variance(one, self.row_mean(one)) * one.shape[1] for one in halves]
+        return np.add(*sums) / x.dtype.type(count)
+
+
 @fault("count-in-sixteen-bits", ln="CM-S1", bn="CM-S1", kind="size")
 class CountInSixteenBits(Rows):
     """Keeps the number of values in a signed 16-bit integer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....adapters.numpy.operators.mhc import Mhc
-from ..registry import fault, issue
+from ..registry import WIDE, fault, issue
 
 Array = np.ndarray
 
@@ -105,6 +105,15 @@ class MaximumFromZero(Mhc):
     def softmax(self, logits: Array) -> Array:
         e = np.exp(logits - np.maximum(np.max(logits), 0))
         return e / np.add.reduce(e)
+
+
+@fault("small-weights-dropped", mh="MH-F3", dtypes=WIDE)
+class SmallWeightsDropped(Mhc):
+    """Leaves out the branches whose weight is below 1e-5."""
+
+    def softmax(self, logits: Array) -> Array:
+        w = super().softmax(logits)
+        return np.where(w < 1e-5, 0, w).astype(w.dtype)
 
 
 @fault("minus-infinity-nan", mh="MH-F3", kind="non-finite", sources=issue("allenai/allennlp#890"))
