@@ -111,9 +111,10 @@ class PartsMergedWithoutMeans(Rows):
         count = x.shape[1]
         if count <= 4096:
             return super().variance(x, mean)
-        halves = x[:, : count // 2], x[:, count // 2 :]
-        sums = [super(PartsMergedWithoutMeans, self).variance(one, self.row_mean(one)) * one.shape[1] for one in halves]
-        return np.add(*sums) / x.dtype.type(count)
+        first, second = x[:, : count // 2], x[:, count // 2 :]
+        variance = super().variance
+        within = variance(first, self.row_mean(first)) * first.shape[1]
+        return (within + variance(second, self.row_mean(second)) * second.shape[1]) / x.dtype.type(count)
 
 
 @fault("count-in-sixteen-bits", ln="CM-S1", bn="CM-S1", kind="size")
