@@ -78,3 +78,10 @@ def test_a_limit_on_all_values_is_not_one_of_a_group():
 def test_a_small_case_refutes_a_limit():
     """Where one group alone is wrong too, no number of groups is named."""
     assert "groups" not in described(lambda groups, n: groups > 200 or n == 4)
+
+
+def test_a_path_for_small_sizes_is_told_by_its_end():
+    """What is wrong up to a size, and right from there on, is described by that size, of the extent that counts."""
+    assert "wrong up to 32 values in a group, right from 33 on" in described(lambda groups, n: n <= 32)
+    assert "wrong up to 4 groups, right from 5 on" in described(lambda groups, n: groups <= 4)
+    assert "up to" not in described(lambda groups, n: groups * n <= 500)

@@ -141,7 +141,7 @@ class Describer:
         before, after = [*self.observer.observed(formed)], [*self.observer.observed(fresh)]
         wrong = self._all_wrong(before, after)
         few = sum(one.wrong.any() for one in after) <= _SMALL_SHARE * len(after)
-        unclear = any(one.relation is None and one.place is None for one in wrong)
+        unclear = any(one.place is None for one in wrong)
         if few or unclear or any(one.place is not None and one.place.counts for one in wrong):
             found = self._describe_sizes(formed, fresh, followed=True)
             if found is not None:

@@ -1,4 +1,4 @@
-"""Thresholds: the sizes that are wrong: from one size on, within a range, or by multiples of a block."""
+"""Thresholds: the sizes that are wrong: from one size on, up to one, within a range, or by multiples of a block."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ _LOOKED_AT = (9, 65, 129, 257, 513, 1025, 2049, 4097)
 _ABOVE = ((1, 1), (1, 2), (1, 5), (1.5, 1), (2, -1), (2, 4), (3, 1))
 #: Sizes below the last right one, as parts of it.
 _BELOW = (0.95, 0.75, 0.5, 0.3)
+#: Small sizes, all of which are wrong where a path for small sizes is.
+_SMALL = (3, 4, 5, 7, 8, 9)
 #: Blocks that a wrong size may be a multiple of, besides the last right and the first wrong size.
 _BLOCKS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256, 384, 512, 768, 1000, 1024, 2048)
 #: More calls of the last right and of the first wrong size, so that a race seldom passes for a limit.
@@ -205,8 +207,10 @@ class _Sizes:
                 high = size
                 break
             low = size
-        if not high or low == 1:
+        if not high:
             return None
+        if low == 1:
+            return self._up_to_some_size(high)
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self.wrong(middle) else (middle, high)
@@ -222,6 +226,27 @@ class _Sizes:
         near = [size for size, wrong in sorted(self.known.items()) if wrong and high <= size <= _NEAR * high + 1]
         at_these = tuple(at for size in near if (at := self.case(size)) is not None)
         return Threshold(self.extent, low, rule, at_these)
+
+    def _up_to_some_size(self, wrong: int) -> Threshold | None:
+        """The rule that all sizes up to one are wrong and all larger ones right; ``wrong``: a small wrong size."""
+        right = next((size for size in _LOOKED_AT if wrong < size <= self.extent.largest and not self.wrong(size)), 0)
+        if not right:
+            return None
+        while right - wrong > 1:
+            middle = (wrong + right) // 2
+            wrong, right = (middle, right) if self.wrong(middle) else (wrong, middle)
+        self._look([*_SMALL, wrong // 2, 2 * right, 3 * right + 1, *_LOOKED_AT])
+        words = f"up to {wrong} {{0}}"
+        rule = _Rule(lambda size: size <= wrong, f"wrong {words}, right from {right} on", words, ())
+        if not (self._holds(rule) and self._stays(wrong, wrong=True) and self._stays(right, wrong=False)):
+            return None
+        if self.extent.name in _OTHER_EXTENT:  # with less of the other extent a limit on all values would lie higher
+            less, _ = _OTHER_EXTENT[self.extent.name]
+            case = self.observer.case(less(sized(self.operator, self.extent, right)))
+            if case is None or _is_wrong([*self.observer.observed([case])]):
+                return None
+        at_these = (self.case(size) for size, is_wrong in sorted(self.known.items()) if is_wrong)
+        return Threshold(self.extent, 0, rule, tuple(case for case in at_these if case is not None))
 
     def _stays(self, size: int, *, wrong: bool) -> bool:
         """Whether it is wrong, or right, each time. A mistake of the first call, or of chance, is not about size."""
