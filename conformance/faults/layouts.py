@@ -71,7 +71,7 @@ class StorageOffsetIgnored(Groups):
 
 @fault("tail-dropped-for-layout", bn="CM-V1", gn="CM-V1", in_="CM-V1", kind="layout")
 class TailDroppedForLayout(Groups):
-    """Has a path for an x that is not contiguous, which leaves a tail of 65 to 1024 values out of the variance."""
+    """Has a path for an x that is not contiguous, which leaves a tail of 65 to 256 values out of the variance."""
 
     contiguous = True
 
@@ -82,7 +82,7 @@ class TailDroppedForLayout(Groups):
 
     def variance(self, x: Array, mean: Array) -> Array:
         count = x.shape[1]
-        tail = 0 if self.contiguous or not 64 < count <= 1024 else count % 8
+        tail = 0 if self.contiguous or not 64 < count <= 256 else count % 8
         return super().variance(x[:, : count - tail], mean)
 
 
