@@ -82,6 +82,6 @@ def test_a_small_case_refutes_a_limit():
 
 def test_a_path_for_small_sizes_is_told_by_its_end():
     """What is wrong up to a size, and right from there on, is described by that size, of the extent that counts."""
-    assert "wrong up to 32 values in a group, right from 33 on" in described(lambda groups, n: n <= 32)
-    assert "wrong up to 4 groups, right from 5 on" in described(lambda groups, n: groups <= 4)
-    assert "up to" not in described(lambda groups, n: groups * n <= 500)
+    assert "right from 33 values in a group on, wrong up to 32" in described(lambda groups, n: n <= 32)
+    assert "right from 5 groups on, wrong up to 4" in described(lambda groups, n: groups <= 4)
+    assert "wrong up to" not in described(lambda groups, n: groups * n <= 500)

@@ -236,8 +236,8 @@ class _Sizes:
             middle = (wrong + right) // 2
             wrong, right = (middle, right) if self.wrong(middle) else (wrong, middle)
         self._look([*_SMALL, wrong // 2, 2 * right, 3 * right + 1, *_LOOKED_AT])
-        words = f"up to {wrong} {{0}}"
-        rule = _Rule(lambda size: size <= wrong, f"wrong {words}, right from {right} on", words, ())
+        clause = f"right from {right} {{0}} on, wrong up to {wrong}"  # what is wrong comes last: "there" follows it
+        rule = _Rule(lambda size: size <= wrong, clause, f"up to {wrong} {{0}}", ())
         if not (self._holds(rule) and self._stays(wrong, wrong=True) and self._stays(right, wrong=False)):
             return None
         if self.extent.name in _OTHER_EXTENT:  # with less of the other extent a limit on all values would lie higher
