@@ -115,17 +115,20 @@ def opened_target(host: Host, meanwhile: Iterator[object] = NO_STEPS) -> RemoteT
         return RemoteTarget.opened(host, meanwhile)
     except NotImportable as error:
         program = host.launch.command[0]
-        if host.launch.target.startswith(EXEC_PREFIX) or program == sys.executable or _is_python(program):
+        if host.launch.target.startswith(EXEC_PREFIX) or program == sys.executable:
             raise
-        raise NotImportable(f"{_no_interpreter(program)} ({error})") from None
+        if not _runs(program, "print(6 * 7)"):
+            raise NotImportable(f"{_no_interpreter(program)} ({error})") from None
+        if not _runs(program, "import numpy; print(6 * 7)"):
+            needs = f"install NumPy and the target's framework there ({program} -m pip install numpy ...)"
+            raise NotImportable(f"{program} does not import NumPy, which every target needs: {needs}") from None
+        raise
 
 
-def _is_python(program: str) -> bool:
-    """Whether a program executes Python, as far as that can be told."""
+def _runs(program: str, code: str) -> bool:
+    """Whether a program executes Python code that prints 42, as far as that can be told."""
     try:
-        told = subprocess.run(
-            [program, "-c", "print(6 * 7)"], stdin=subprocess.DEVNULL, capture_output=True, timeout=20
-        )
+        told = subprocess.run([program, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return True
     return told.stdout.strip() == b"42"

@@ -56,7 +56,8 @@ class Store:
         except FileNotFoundError:
             raise WrongFolder(f"{folder} holds no campaign: there is no {_REQUEST} in it") from None
         except (OSError, ValueError) as error:
-            raise WrongFolder(f"{folder / _REQUEST} cannot be read ({error})") from None
+            why = f"{folder / _REQUEST} cannot be read ({error})"
+            raise WrongFolder(f"{why}: restore that file, or name another folder") from None
         identity = asked.get("identity") if isinstance(asked, dict) else None
         if not isinstance(identity, dict) or identity.get("schema") != SCHEMA:
             raise WrongFolder(f"{folder} holds a campaign of another version of normspec: read it with that one")

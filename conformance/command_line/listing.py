@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from ...adapters.remote.launching import interpreter
 from ..reporting.layout import console_on
 from ..requests.configuration import configuration
 from .console import progress_on
@@ -38,6 +39,7 @@ def list_targets(no_import: bool, pythons: tuple[str, ...], config: str | None, 
     if json_file is not None:
         ensure_writable(json_file)
     paths = interpreters(pythons, configuration(config))
+    interpreter(paths.get("", ""))  # one for all targets must be there; one target's own is a matter of its line
     with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:
         entries = inventory(paths, importing=not no_import, progress=listener)
     if json_file is None:

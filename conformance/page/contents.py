@@ -13,6 +13,7 @@ from ...reference.formats import ALL_DTYPES
 from ...spec import requirements
 from ...spec.operators import OPERATORS
 from ..reporting.explained import place_of
+from ..reporting.numbers import ratio_text
 from .scripts import script_for
 from .smallest import smallest_case
 
@@ -21,9 +22,6 @@ VERDICTS = ("fail", "error", "advice", "deviates", "not-exercised", "unsupported
 
 #: The beginning of the ids of requirements on every operator.
 _COMMON_PREFIX = "CM-"
-
-#: How many digits of a ratio are shown.
-_RATIO_DIGITS = 3
 
 
 @attrs.frozen
@@ -231,9 +229,13 @@ def _cause_of(result: Mapping[str, Any], document: Document) -> str:
 
 
 def _shortened(ratio: Any) -> Any:
-    """A ratio in few digits; the texts "inf" and "nan", and None, stay."""
+    """
+    A ratio in the digits of the terminal's tables, which are on the right side of 1, or in three below 0.01.
+
+    The texts "inf" and "nan", and None, stay.
+    """
     if isinstance(ratio, float):
-        short = float(f"{ratio:.{_RATIO_DIGITS}g}")
+        short = float(ratio_text(ratio) if ratio >= 0.01 else f"{ratio:.3g}")
         return int(short) if short == int(short) and abs(short) < 1e9 else short
     if ratio in (None, "inf", "nan") or (isinstance(ratio, int) and not isinstance(ratio, bool)):
         return ratio

@@ -27,14 +27,18 @@ function drawn(tag, attributes, text) {
 
 const number = (ratio) => (ratio === "inf" ? Infinity : ratio === "nan" ? Infinity : ratio);
 
-const inEnvelopes = (ratio) => (number(ratio) === Infinity ? "beyond any envelope" : number(ratio) > 1 ? `${ratio} times the envelope` : `${ratio} of the envelope`);
+const inEnvelopes = (ratio) => (number(ratio) === Infinity ? "beyond any envelope" : `${inFull(ratio)} ${ratio > 1 ? "times" : "of"} the envelope`);
 
 function shown(ratio) {
   if (ratio === null || typeof ratio === "string") return ratio === null ? "" : ratio;
   if (ratio === 0) return "0";
   if (ratio < 0.01) return "<.01";
-  return ratio < 1000 ? String(Number(ratio.toPrecision(ratio < 1 ? 2 : 3))) : ratio.toExponential(0);
+  if (ratio < 10) return ratio.toFixed(2);
+  return ratio < 1e4 ? String(ratio) : ratio.toExponential(0).replace("+", "");
 }
+
+// Where there is room for a ratio below 0.01.
+const inFull = (ratio) => (ratio > 0 && ratio < 0.01 ? String(ratio) : shown(ratio));
 
 // -- cells: the results of a target in a requirement and dtype, the gravest first ---------------------------------
 
@@ -135,7 +139,7 @@ function drawTheRest() {
 function cell(key, row) {
   const verdict = data.verdicts[row[VERDICT]], ratio = shown(row[RATIO]);
   const numbered = row[RATIO] !== null && ["pass", "deviates", "fail", "advice"].includes(verdict);
-  const said = `${row[ID]} ${row[DTYPE]}: ${verdict}` + (numbered ? `, ${inEnvelopes(ratio)}` : "");
+  const said = `${row[ID]} ${row[DTYPE]}: ${verdict}` + (numbered ? `, ${inEnvelopes(row[RATIO])}` : "");
   const one = make("button", {type: "button", class: `cell ${verdict}`, tabindex: "-1", "aria-label": said}, SIGNS[verdict] + (numbered ? ` ${ratio}` : ""));
   one.dataset.key = key;
   buttons.set(key, one);
@@ -269,7 +273,7 @@ function plot(kinds) {
   // Drawn as wide as it is shown on a phone: scaled down, nobody could read it.
   const narrow = window.innerWidth < 640;
   const left = narrow ? 90 : 150, width = narrow ? 200 : 430, step = 18, height = step * pairs.length + 24;
-  const svg = drawn("svg", {viewBox: `0 0 ${left + width + 60} ${height}`, class: "plot", role: "img", "aria-label": "The worst error by kind of data: " + pairs.map(([kind, ratio]) => `${kind} ${ratio}`).join(", ")});
+  const svg = drawn("svg", {viewBox: `0 0 ${left + width + 60} ${height}`, class: "plot", role: "img", "aria-label": "The worst error by kind of data: " + pairs.map(([kind, ratio]) => `${kind} ${inFull(ratio)}`).join(", ")});
   for (let power = LOW; power <= HIGH; power++) {
     const x = left + width * (power - LOW) / (HIGH - LOW);
     svg.append(drawn("line", {x1: x, x2: x, y1: 0, y2: height - 18, class: power ? "axis" : "limit"}));
@@ -280,7 +284,7 @@ function plot(kinds) {
     const y = place * step + 9, x = left + width * along(ratio);
     svg.append(drawn("text", {x: left - 8, y: y + 4, "text-anchor": "end"}, kind),
       drawn("circle", {cx: x, cy: y, r: 4, class: number(ratio) > 1 ? "beyond" : "within"}),
-      drawn("text", {x: left + width + 14, y: y + 4, class: "faint"}, String(ratio)));
+      drawn("text", {x: left + width + 14, y: y + 4, class: "faint"}, inFull(ratio)));
   });
   return make("figure", {}, make("figcaption", {class: "quiet"}, "The worst error by kind of data, in envelopes"), svg);
 }

@@ -89,6 +89,14 @@ def test_a_target_that_does_not_import_spoils_nothing(only, monkeypatch, tmp_pat
     assert "flax nowhere/python is not a Python interpreter" in out
 
 
+def test_one_interpreter_for_all_must_be_there(only, capsys):
+    """A mistyped path is one mistake, not one of each target."""
+    only("numpy")
+    assert main(["list", "--python", "nowhere"]) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith("normspec: nowhere is not a Python interpreter") and out == ""
+
+
 def test_json_holds_every_target(only, capsys, tmp_path):
     """The JSON goes to standard output without the table, or to a file."""
     only("numpy")

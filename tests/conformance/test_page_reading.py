@@ -45,6 +45,17 @@ def test_every_result_is_on_the_page(report):
     assert failed["kinds"] and max(failed["kinds"].values()) == pytest.approx(failed["ratio"], rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("ratio", "on_the_page"),
+    [(0.9996, 0.99), (1.0004, 1.01), (1.0, 1), (0.5, 0.5), (31.4, 31), (123456.0, 100000), (0.0041234, 0.00412)],
+)
+def test_a_ratio_stays_on_its_side_of_the_envelope(report, ratio, on_the_page):
+    """As in the terminal, and a ratio below 0.01 keeps three digits for the plot."""
+    result = report["results"][0] | {"ratio": ratio}
+    (row,) = contents([Document("a.json", report | {"results": [result]})])["data"]["rows"]
+    assert on_the_page in row and ratio == pytest.approx(on_the_page, rel=0.25)
+
+
 def test_the_same_target_of_two_runs_is_told_apart(report):
     """The second is named with its file, and so has its own links."""
     found = contents([Document("a.json", report), Document("b.json", report)])

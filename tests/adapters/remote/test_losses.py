@@ -487,6 +487,15 @@ def test_a_program_that_is_no_interpreter(python):
         opened_target(start_host("numpy", python=python))
 
 
+def test_an_interpreter_without_numpy(tmp_path):
+    """It is told what to install there."""
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    python.chmod(0o755)
+    with pytest.raises(NotImportable, match=rf"{python} does not import NumPy.*{python} -m pip install numpy"):
+        opened_target(start_host("numpy", python=str(python)))
+
+
 def test_an_interpreter_that_is_none(tmp_path):
     """A program that is not Python ends, and its output is passed on."""
     program = tmp_path / "python"

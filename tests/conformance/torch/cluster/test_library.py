@@ -81,17 +81,7 @@ def ensure_alike(targets: tuple[str, ...], *wheres: Mapping[str, Any], remembers
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("part", range(_PARTS))
 @pytest.mark.parametrize("remembers", [True, False])
-def test_several_processes_report_the_same(remembers, part):
-    """Known mistakes and sound functions, by one process, two and four: three minutes or more a part."""
+def test_processes_and_a_cluster_report_the_same(remembers, part, cluster):
+    """By one process, two, four, and two workers of a cluster: some ten minutes a part, most of them the cluster's."""
     for targets in runs(remembers=remembers)[part::_PARTS]:
-        ensure_alike(targets, {"jobs": 2}, {"jobs": 4}, remembers=remembers)
-
-
-@pytest.mark.campaign
-@pytest.mark.timeout(7200)
-@pytest.mark.parametrize("part", range(_PARTS))
-@pytest.mark.parametrize("remembers", [True, False])
-def test_a_cluster_reports_the_same(remembers, part, cluster):
-    """The same by two workers of a cluster, which start a process for each function: ten minutes or more a part."""
-    for targets in runs(remembers=remembers)[part::_PARTS]:
-        ensure_alike(targets, {"cluster": cluster}, remembers=remembers)
+        ensure_alike(targets, {"jobs": 2}, {"jobs": 4}, {"cluster": cluster}, remembers=remembers)
