@@ -24,16 +24,22 @@ def array(name: str, value: Any) -> np.ndarray:
 
     ``name`` is used in the message. Raises TypeError if the value is not an array or holds no floating point numbers.
     """
-    found = _numpy(value)
+    try:
+        found = _numpy(value)
+    except Exception as error:  # a sparse tensor, one without data, one of a dtype that NumPy lacks, a traced array
+        raise TypeError(
+            f"{name} cannot be read as an array of NumPy ({_first_line(error)}): pass a dense array with its values, of"
+            f" one of {', '.join(FORMATS)}"
+        ) from error
     if np.ma.is_masked(value):
         raise TypeError(f"{name} has masked values: pass an array of which every value is judged")
     if found is None:
-        raise TypeError(f"{name} is {_article(type(value).__name__)}: pass an array, of NumPy or of a framework")
+        raise TypeError(f"{name} is {_article(value)}: pass an array, of NumPy or of a framework")
     try:
-        format_of(found.dtype)
+        native = format_of(found.dtype).dtype
     except KeyError:
         raise TypeError(f"{name} is of dtype {found.dtype}: pass an array of one of {', '.join(FORMATS)}") from None
-    return found
+    return found.astype(native, copy=False)  # the order of the bytes is no other dtype
 
 
 def optional(name: str, value: Any) -> np.ndarray | None:
@@ -63,7 +69,7 @@ def _numpy(value: Any) -> np.ndarray | None:
 
 def _of_torch(tensor: Any) -> np.ndarray:
     """A PyTorch tensor. NumPy itself has no bfloat16, so those 16 bits pass through integers."""
-    here = tensor.detach().cpu().contiguous()
+    here = tensor.detach().cpu().resolve_neg().contiguous()
     if str(here.dtype) == "torch.bfloat16":  # torch is imported, since there is a tensor
         return here.view(sys.modules["torch"].int16).numpy().view(ml_dtypes.bfloat16)
     return here.numpy()
@@ -76,5 +82,10 @@ def _of_dlpack(value: Any) -> np.ndarray:
         return np.from_dlpack(value, device="cpu", copy=True)  # type: ignore[call-arg]
 
 
-def _article(name: str) -> str:
-    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
+def _article(value: Any) -> str:
+    name = type(value).__name__
+    return "None" if value is None else f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

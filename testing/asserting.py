@@ -57,7 +57,7 @@ def judge_or_raise(
     ValueError and TypeError for unsuitable arguments, and ValueError where nothing of a result could be judged, unless
     ``unjudged`` allows that.
     """
-    given, settings, cotangent = _arguments(operator, inputs, settings, g)
+    given, settings, cotangent = _arguments(operator, inputs, settings, g, gradients="dx" in results)
     got = {name: array(name, value) for name, value in results.items() if not _is_left_out(name, value, given)}
     if not got:
         raise ValueError(f"there is nothing to judge: pass at least one of {', '.join(results)}")
@@ -127,14 +127,14 @@ def checked_envelopes(
     g: Any = None,
 ) -> dict[str, Envelope]:
     """The exact values of results and their envelopes, by name."""
-    given, settings, cotangent = _arguments(operator, inputs, settings, g)
+    given, settings, cotangent = _arguments(operator, inputs, settings, g, gradients="dx" in names)
     x = given["x"]
     assert x is not None
     return judging.envelopes(Call(operator, given, settings, x.dtype, options.accuracy), names, cotangent, options)
 
 
 def _arguments(
-    operator: str, inputs: Mapping[str, Any], settings: Mapping[str, Any], g: Any
+    operator: str, inputs: Mapping[str, Any], settings: Mapping[str, Any], g: Any, *, gradients: bool
 ) -> tuple[dict[str, np.ndarray | None], dict[str, Any], np.ndarray | None]:
     """Check and return arrays, settings and cotangent; ValueError or TypeError where they do not fit together."""
     record = OPERATORS[operator]
@@ -160,7 +160,7 @@ def _arguments(
         raise ValueError("without training the running statistics normalise x: pass running_mean and running_var")
     if not x.size:
         raise ValueError(f"x has shape {x.shape}, and no values: there is nothing to judge")
-    cotangent = optional("g", g)
+    cotangent = array("g", g) if gradients else None
     if cotangent is not None and cotangent.shape != x.shape:
         raise ValueError(f"g has shape {cotangent.shape}: pass one of x's shape, {x.shape}")
     return given, settings, cotangent

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, TypedDict
 
 import attrs
+import numpy as np
 
 from ..reference.accuracy import AccuracyClass
 from ..reference.formats import FORMATS
@@ -49,8 +50,13 @@ class CentredOptions(CentredEnvelopeOptions, Options, total=False):
 
 
 def _check_sample(_options: object, _field: object, value: int | None) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
         raise ValueError(f"sample is {value!r}: pass the number of groups to look at, or None for all")
+
+
+def _check_seed(_options: object, _field: object, value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise ValueError(f"seed is {value!r}: pass a whole number from 0 on")
 
 
 def _check_convention(_options: object, field: attrs.Attribute[str], value: str) -> None:
@@ -75,23 +81,23 @@ class JudgementOptions:
     running_variance: str = _convention("biased")
     check_dtype: bool = True
     sample: int | None = attrs.field(default=None, validator=_check_sample)
-    seed: int = 0
+    seed: int = attrs.field(default=0, validator=_check_seed)
 
     @classmethod
     def of(cls, operator: str | None, **given: Any) -> JudgementOptions:
         """
         The options among the keywords of a call.
 
-        ``operator``: whose settings the call takes too, for the message; None if it takes none. Raises TypeError for an
-        unknown keyword, and ValueError for a value that does not exist.
+        ``operator``: whose options they are, and whose settings the call takes too; None for the options of all, and
+        no settings. Raises TypeError for an unknown keyword, and ValueError for a value that does not exist.
         """
         fields = [one.name for one in attrs.fields(cls)]
+        own = [one for one in fields if one not in CONVENTIONS or operator in (None, *operators_about(one))]
         for name in given:
-            if name not in fields:
-                own = [one for one in fields if one not in CONVENTIONS or operator in (None, *operators_about(one))]
+            if name not in own:
                 settings = OPERATORS[operator].settings if operator is not None else ()
-                known = [one for one in (*settings, *own) if one != name]
-                raise TypeError(f"there is no argument {name!r}{choices(name, known)}")
+                whose = f" for {operator}" if name in fields else ""
+                raise TypeError(f"there is no argument {name!r}{whose}{choices(name, (*settings, *own))}")
         return cls(**given)
 
     @property

@@ -230,6 +230,10 @@ def test_a_class_that_allows_for_it_is_told():
         ({"subnormals": "ftz"}, ValueError, r"^subnormals is 'ftz'; choose from kept, flushed$"),
         ({"axis": 0}, TypeError, r"^there is no argument 'axis'; did you mean 'axes'\? choose from eps, axes, var"),
         ({"sample": 0}, ValueError, "sample is 0: pass the number of groups"),
+        ({"sample": 2, "seed": -1}, ValueError, "seed is -1: pass a whole number from 0 on"),
+        ({"seed": None}, ValueError, "seed is None: pass a whole number from 0 on"),
+        ({"x": None}, TypeError, "x is None: pass an array"),
+        ({"cast": "before-gain"}, TypeError, "there is no argument 'cast' for layer_norm; choose from eps, axes, var"),
     ],
 )
 def test_bad_arguments_are_one_clear_error(change, error, words):
@@ -312,6 +316,41 @@ class OfColumn:
 
     def __array__(self, *_, **__):
         return self.values
+
+
+class Unreadable:
+    """An array whose numbers cannot be read, as those of a traced or a sparse one."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("it has no data\nand a second line")
+
+
+def test_an_array_that_cannot_be_read_is_one_clear_error():
+    """Whatever its framework raises, the error names the argument."""
+    inputs, _, _ = drawn("layer_norm", np.float32)
+    told = r"^y cannot be read as an array of NumPy \(it has no data\): pass a dense array"
+    with pytest.raises(TypeError, match=told):
+        testing.assert_layer_norm(Unreadable(), **inputs)
+
+
+def test_a_gradient_without_its_cotangent_is_one_clear_error():
+    """None in the place of g."""
+    inputs, settings, g = drawn("layer_norm", np.float32)
+    gradients = build("layer_norm", inputs, settings, g)[1].values()
+    with pytest.raises(TypeError, match=r"^g is None: pass an array"):
+        testing.assert_layer_norm_grads(*gradients, inputs["x"], inputs["gamma"], None)
+    with pytest.raises(TypeError, match=r"^g is None: pass an array"):
+        testing.envelope_layer_norm_grads(inputs["x"], inputs["gamma"], None)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_order_of_the_bytes_is_no_other_dtype(dtype):
+    """Files hold big-endian numbers, and what NumPy computes from them has the order of the machine."""
+    inputs, settings, g = drawn("layer_norm", dtype)
+    y = build("layer_norm", inputs, settings, g)[0]["y"]
+    swapped = {name: value.astype(value.dtype.newbyteorder("S")) for name, value in inputs.items()}
+    assert testing.assert_layer_norm(y, **swapped).worst == testing.assert_layer_norm(y, **inputs).worst
+    assert testing.assert_layer_norm(y.astype(y.dtype.newbyteorder("S")), **inputs).holds
 
 
 @pytest.mark.parametrize(

@@ -27,3 +27,19 @@ def test_tensors_are_read_as_they_are(dtype):
         variance, mean = torch.var_mean(x.double(), -1, keepdim=True)
         wrong = (x.double() - mean) / (variance + 1e-5).sqrt() * gamma.double() + beta.double()
         testing.assert_layer_norm(wrong.to(dtype), x, gamma, beta)
+
+
+def test_a_view_that_only_says_that_its_values_are_negated_is_read():
+    """Of a conjugate, PyTorch returns the imaginary part so."""
+    torch.manual_seed(0)
+    x = torch.complex(torch.randn(6, 8), torch.randn(6, 8)).conj().imag
+    assert x.is_neg()
+    assert testing.assert_layer_norm(functional.layer_norm(x, (8,)), x, None, None).holds
+
+
+@pytest.mark.parametrize("made", [torch.Tensor.to_sparse, lambda x: x.to("meta"), lambda x: x.to(torch.float8_e5m2)])
+def test_a_tensor_that_cannot_be_read_is_one_clear_error(made):
+    """A sparse tensor, one without data, and one of a dtype that NumPy lacks."""
+    x = torch.randn(6, 8)
+    with pytest.raises(TypeError, match=r"^y cannot be read as an array of NumPy"):
+        testing.assert_layer_norm(made(x), x, None, None)
