@@ -7,7 +7,7 @@ checked against its form, and every array against the shape and dtype that it st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -22,11 +22,13 @@ from ..cases.description import Description
 from ..cases.regimes import REGIMES
 from ..checks.catalogue import checks_of
 from ..judging.verdicts import Verdict
+from ..requests.choosing import ids_of
 from .forms import (
     Damage,
     among,
     array_of,
     document,
+    each,
     flag,
     hexadecimal,
     items,
@@ -63,6 +65,8 @@ class KeptCases:
     #: The profile and the seed that the cases are of.
     profile: str
     seed: int
+    #: What the report's run required beyond the specification, as far as cases of it failed, in the words of its caller.
+    require: tuple[str, ...] = ()
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -92,7 +96,15 @@ def _kept(found: Mapping[str, Any]) -> KeptCases:
             without += 1
             continue
         cases.append(_failed(one, place))
-    return KeptCases(tuple(cases), without, text(found.get("profile"), "profile"), whole(found.get("seed"), "seed"))
+    profile, seed = text(found.get("profile"), "profile"), whole(found.get("seed"), "seed")
+    return KeptCases(tuple(cases), without, profile, seed, _require(found, cases))
+
+
+def _require(found: Mapping[str, Any], cases: Iterable[FailedCase]) -> tuple[str, ...]:
+    """The words of the report's --require that select the requirement of a failed case."""
+    failed = {one.requirement for one in cases if not one.advice}
+    words = each(text)(found.get("require", []), "require")
+    return tuple(one for one in words if not failed.isdisjoint(ids_of(one)))
 
 
 def _failed(result: Mapping[str, Any], place: str) -> FailedCase:

@@ -39,7 +39,7 @@ def replayed(request: Request, file: str, listener: Listener | None = None) -> R
     The report on the failed cases of another report, and on nothing else.
 
     Each requirement is judged on exactly the case where it was violated, by the binding of the same name if the target
-    has one, and otherwise by each binding of the operator. Raises DamagedReport, NothingToReplay, and the NormspecError
+    has one, and otherwise by each binding of the operator. What failed because that run required it is required again. Raises DamagedReport, NothingToReplay, and the NormspecError
     of a target that cannot be used.
     """
     kept = failed_cases(file)
@@ -48,9 +48,12 @@ def replayed(request: Request, file: str, listener: Listener | None = None) -> R
         raise NothingToReplay(f"{file} holds no failed case: {found}")
     if request.op is None and len(kept.operators) == 1:  # so that a function with another name needs no --op
         request = attrs.evolve(request, op=kept.operators)
+    request = attrs.evolve(request, require=tuple(dict.fromkeys((*request.require, *kept.require))))
     with SingleProcess(request) as here:
         report = judged_again(here.run(), kept.cases, file, listener, without=kept.without)
-    return attrs.evolve(report, profile=kept.profile, seed=kept.seed, only=request.only)
+    return attrs.evolve(
+        report, profile=kept.profile, seed=kept.seed, only=request.only, require=request.require
+    )
 
 
 def judged_again(
@@ -62,7 +65,8 @@ def judged_again(
     if not report.results:
         raise NothingToReplay(_why_nothing(run, cases, file))
     notes = [f"judged on the {again.words} of {file}, and on nothing else"]
-    notes += [f"{without} violations were kept without a case"] if without else []
+    kept = "1 violation was" if without == 1 else f"{without} violations were"
+    notes += [f"{kept} kept without a case"] if without else []
     return attrs.evolve(report, notes=tuple(notes), replayed=file)
 
 
@@ -83,7 +87,8 @@ def _why_nothing(run: Run, cases: Sequence[FailedCase], file: str) -> str:
         return f"no failed case of {file} is of what was asked; they are of {there}"
     operators = ", ".join(dict.fromkeys(f"{one.case.operator} in {one.dtype}" for one in left))
     names = " and ".join(target.name for target in run.plan.targets)
-    return f"the failed cases of {file} are of {operators}, and {names} has no such case to judge"
+    have = "has" if len(run.plan.targets) == 1 else "have"
+    return f"the failed cases of {file} are of {operators}, and {names} {have} no such case to judge"
 
 
 @attrs.define

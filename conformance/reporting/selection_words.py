@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..judging.verdicts import Verdict
-from ..requests.choosing import UnknownSelection, selected
+from ..requests.choosing import ids_of
 from ..results.outcome import Outcome
 from .layout import print_prose
 from .wording import page_order
@@ -43,10 +43,7 @@ def _judged(words: Sequence[str], report: Outcome) -> tuple[list[str], list[str]
 
 def _ids(word: str) -> tuple[str, ...]:
     """The ids that a word selects; none for a word that this version lacks, in a report from elsewhere."""
-    try:
-        return selected((word,), "")
-    except UnknownSelection:
-        return ()
+    return page_order(ids_of(word))
 
 
 def violated_advice_in_words(report: Outcome) -> str:

@@ -51,7 +51,7 @@ def selected(words: Iterable[str], what: str) -> tuple[str, ...]:
     found: set[str] = set()
     unknown = []
     for word in words:
-        ids = _ids(word)
+        ids = ids_of(word)
         found |= ids
         if not ids:
             unknown.append(f"{word!r}{_meant(word)}")
@@ -98,7 +98,8 @@ def check_bindings(patterns: Iterable[str], names: Collection[str]) -> None:
             raise UnknownBinding(f"no binding that is checked is called {pattern!r}: {told}")
 
 
-def _ids(word: str) -> set[str]:
+def ids_of(word: str) -> set[str]:
+    """The ids that a word selects; none for a word that is unknown."""
     known, pattern = requirements(), word.upper()
     if any(sign in word for sign in "*?["):
         return {one for one in known if fnmatchcase(one, pattern)}

@@ -207,6 +207,25 @@ def test_advice_is_no_failure_when_it_is_replayed(folder: Path, tmp_path: Path) 
     assert report.notes[0].startswith("judged on the 2 failed cases and 1 case of advice of ")
 
 
+def test_what_failed_because_it_was_required_is_required_again(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A SHOULD that a run required fails when it is replayed too; words without a failed case ask for nothing."""
+    target, file = f"{folder}/faulty.py:layer_norm", str(tmp_path / "r.json")
+    asked: dict[str, Any] = {"dtypes": ["float32"], "profile": "quick", "only": ["CM-A1", "LN-R1"]}
+    (tmp_path / "r.json").write_text(check(target, require=["CM-A1", "batch-invariant"], **asked).to_json())
+    assert main(["check", target, "--replay", file]) == 1
+    assert "DOES NOT CONFORM: 1 violated: CM-A1." in capsys.readouterr().out
+    report = check(target, replay=file)
+    assert (report.require, [one.requirement for one in report.advice()]) == (("CM-A1",), [])
+    document = json.loads((tmp_path / "r.json").read_text())
+    (tmp_path / "r.json").write_text(json.dumps({**document, "require": ["of another version", "CM-A1"]}))
+    assert check(target, replay=file).exit_status == 1
+    (tmp_path / "r.json").write_text(json.dumps({**document, "require": 7}))
+    with pytest.raises(DamagedReport, match="require is 7, and has to be a list"):
+        check(target, replay=file)
+
+
 def test_each_requirement_is_judged_on_its_own_case_alone(folder: Path) -> None:
     """As many results as failed cases, each with the numbers that were reported."""
     report = check(f"{folder}/faulty.py:layer_norm", replay=folder / "report.json")
@@ -365,3 +384,5 @@ def test_a_report_of_no_case_is_counted(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(json.dumps(document))
     found = failed_cases(str(tmp_path / "r.json"))
     assert (len(found.cases), found.without) == (1, 1)
+    again = judged_again(Run(plan(specimen(FAULT["ln-eps-on-std"]), "float32")), found.cases, without=found.without)
+    assert again.notes[1] == "1 violation was kept without a case"
