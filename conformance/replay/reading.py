@@ -65,7 +65,7 @@ class KeptCases:
     #: The profile and the seed that the cases are of.
     profile: str
     seed: int
-    #: What the report's run required beyond the specification, as far as cases of it failed, in the words of its caller.
+    #: What that run required beyond the specification, as far as a case of it failed, in the words of its caller.
     require: tuple[str, ...] = ()
 
     @property

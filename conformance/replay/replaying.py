@@ -39,8 +39,8 @@ def replayed(request: Request, file: str, listener: Listener | None = None) -> R
     The report on the failed cases of another report, and on nothing else.
 
     Each requirement is judged on exactly the case where it was violated, by the binding of the same name if the target
-    has one, and otherwise by each binding of the operator. What failed because that run required it is required again. Raises DamagedReport, NothingToReplay, and the NormspecError
-    of a target that cannot be used.
+    has one, and otherwise by each binding of the operator. What failed because that run required it is required again.
+    Raises DamagedReport, NothingToReplay, and the NormspecError of a target that cannot be used.
     """
     kept = failed_cases(file)
     if not kept.cases:
@@ -51,9 +51,7 @@ def replayed(request: Request, file: str, listener: Listener | None = None) -> R
     request = attrs.evolve(request, require=tuple(dict.fromkeys((*request.require, *kept.require))))
     with SingleProcess(request) as here:
         report = judged_again(here.run(), kept.cases, file, listener, without=kept.without)
-    return attrs.evolve(
-        report, profile=kept.profile, seed=kept.seed, only=request.only, require=request.require
-    )
+    return attrs.evolve(report, profile=kept.profile, seed=kept.seed, only=request.only, require=request.require)
 
 
 def judged_again(

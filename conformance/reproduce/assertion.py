@@ -86,7 +86,7 @@ class _Assertions:
         step = self.steps[self.last]
         name = "dx" if self.found.output == "gradient" and "dx" in step.results else next(iter(step.results))
         shape = step.call.inputs["x" if name in ("y", "dx") else owner_of(name)]
-        lines = () if shape is None else (f"assert tuple({step.results[name]}.shape) == {literal(tuple(shape.shape))}",)
+        lines = () if shape is None else (_has_shape(step.results[name], tuple(shape.shape)),)
         return Assertion(self.last, lines, f"the call raises {kinds[0]}, and must return")
 
     def accepted(self) -> Assertion | None:
@@ -107,17 +107,17 @@ class _Assertions:
                     continue
                 x = step.inputs[owner_of(name)]
                 if seen.missing and name != "y":
-                    return Assertion(self.last, (f"assert {variable} is not None",), f"{name} is missing")
+                    return Assertion(self.last, (_is_there(variable),), f"{name} is missing")
                 if seen.values is None:
-                    words = f"{name} is a {seen.kind}"
-                    return Assertion(self.last, (f"assert isinstance({variable}, type({x}))",), words)
+                    words = f"{name} is {'None' if seen.missing else f'of type {seen.kind}'}"
+                    return Assertion(self.last, (_has_type(variable, x),), words)
                 shape = tuple(owner.shape)
                 if seen.values.shape != shape:
                     words = f"{name} has shape {seen.values.shape} in place of {shape}"
-                    return Assertion(self.last, (f"assert tuple({variable}.shape) == {literal(shape)}",), words)
+                    return Assertion(self.last, (_has_shape(variable, shape),), words)
                 if seen.dtype != str(owner.dtype):
                     words = f"{name} has dtype {seen.dtype} in place of {owner.dtype}"
-                    return Assertion(self.last, (f"assert {variable}.dtype == {x}.dtype",), words)
+                    return Assertion(self.last, (_has_dtype(variable, x),), words)
         return None
 
     def lost_nan(self) -> Assertion | None:
@@ -298,7 +298,7 @@ class _Assertions:
             for name, variable in step.results.items():
                 owner = step.call.inputs.get(owner_of(name))
                 if owner is not None and any(seen.missing for seen in self._all(place, name)):
-                    return Assertion(place, (f"assert {variable} is not None",), f"{name} is missing")
+                    return Assertion(place, (_is_there(variable),), f"{name} is missing")
         return None
 
     # Several results ----------------------------------------------------------------------------------------
@@ -410,6 +410,25 @@ def _multiple(x: np.ndarray, other: np.ndarray) -> bool:
     """Whether one array is the other times a power of two, or times its negative."""
     a, b = x.astype(np.float64), other.astype(np.float64)
     return any(np.array_equal(a, factor * b, equal_nan=True) for factor in _FACTORS)
+
+
+def _is_there(variable: str) -> str:
+    return f"assert {variable} is not None, '{variable} is None'"
+
+
+def _has_type(variable: str, x: str) -> str:
+    there = f"f'{variable} is of type {{type({variable}).__name__}}, and must be of {{type({x}).__name__}}'"
+    return f"assert isinstance({variable}, type({x})), {there}"
+
+
+def _has_dtype(variable: str, x: str) -> str:
+    there = f"f'{variable} has dtype {{{variable}.dtype}}, and must have {{{x}.dtype}}'"
+    return f"assert {variable}.dtype == {x}.dtype, {there}"
+
+
+def _has_shape(variable: str, shape: tuple[int, ...]) -> str:
+    there = f"f'{variable} has shape {{tuple({variable}.shape)}}, and must have {shape}'"
+    return f"assert tuple({variable}.shape) == {literal(shape)}, {there}"
 
 
 def _element(variable: str, index: Sequence[int]) -> str:

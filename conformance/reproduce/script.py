@@ -41,10 +41,11 @@ def script(
     language = language_of(framework)
     judge = Judge(result.op, result.dtype, conventions, flushes)
     reasons: list[str] = []
-    for written_out, calls in product(_ways(source, language), sequences(found)):
+    untracked = (False, True) if "untracked" in language.functions else (False,)  # the plainest calls first
+    for bare, written_out, calls in product(untracked, _ways(source, language), sequences(found)):
         if len(calls) > _STEPS:
             continue
-        spelling = Spelling(result.op, OPERATORS[result.op], language, conventions, result.device, written_out)
+        spelling = Spelling(result.op, OPERATORS[result.op], language, conventions, result.device, written_out, bare)
         try:
             made = steps(calls, spelling)
             text = _ScriptText(source, spelling, made)

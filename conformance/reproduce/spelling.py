@@ -54,6 +54,8 @@ class Spelling:
     device: str
     #: The derivatives ("vjp", "jvp" and so on) that are functions beside the target, and are called.
     written_out: frozenset[str]
+    #: Whether nothing is tracked for gradients in its plain calls, as where a check makes them.
+    untracked: bool = False
 
     def has(self, helper: str) -> bool:
         """Whether the framework has a helper with this name."""

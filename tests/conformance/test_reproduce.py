@@ -20,6 +20,7 @@ from normspec.conformance.reproduce.source import Source
 from normspec.conformance.reproduce.spelling import CannotWrite, literal
 from normspec.spec.operators import OPERATORS
 
+from . import scripts
 from .runs import FAULT
 from .scripts import judged, violation, written
 
@@ -56,6 +57,23 @@ KINDS = {
     "hw-carry-added": "lambda x: ",
     "mh-weights-unnormalised": "mhc(",
 }
+
+
+#: What the script for a result of another form says.
+FORMS = {
+    "ln-output-float32": "AssertionError: y has dtype float32, and must have float16",
+    "ln-output-flattened": "AssertionError: y has shape (12, 5), and must have (3, 4, 5)",
+    "ln-statistics-returned-too": "AssertionError: y is of type tuple, and must be of ndarray",
+    "ln-dgamma-not-returned": "AssertionError: dgamma is None",
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_script_says_which_form_a_result_has(name: str, tmp_path: Path) -> None:
+    """A wrong shape, dtype or type is told with the right one."""
+    bad = tmp_path / "bad.py"
+    bad.write_text(scripts.MODULE.format(made=f"next(one for one in FAULTS if one.name == {name!r}).build()"))
+    assert scripts.run(written(violation(FAULT[name]), bad, "target")) == FORMS[name]
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name in FAULT])
