@@ -18,7 +18,8 @@ PROSE_WIDTH = 100
 #: The width if it is not known (a pipe, a file): every terminal shows it without wrapping.
 PIPE_WIDTH = 80
 
-_ADDRESS = re.compile(r"\S+://\S+")
+#: A page, or a script or another file of Python in a folder.
+_ADDRESS = re.compile(r"\S+://\S+|\S*[/\\]\S+\.py\b\S*")
 _WORD = re.compile(r"\s*\S+\s*")
 
 
@@ -48,8 +49,8 @@ def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | 
     `first` stands in those columns before the first line; if it is longer, it gets a line of its own. An address stays
     whole, even if that makes the line too long: a terminal then breaks it so that it can be followed and copied.
     """
-    margin = Text(" " * indent)
-    lead = margin if first is None else first.copy()
+    body, margin = _harmless(body), Text(" " * indent)
+    lead = margin if first is None else _harmless(first)
     if len(lead.plain) > indent:
         lead.rstrip()
         console.print(lead, no_wrap=True, crop=True)
@@ -62,6 +63,13 @@ def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | 
             console.print(line, no_wrap=True, overflow="ignore", crop=False)
         else:
             console.print(line, no_wrap=True, crop=True)
+
+
+def _harmless(words: Text) -> Text:
+    """The words with "?" for all that a terminal would obey, such as the colours in a message of a target."""
+    kept = words.copy()
+    kept.plain = "".join(one if one.isprintable() or one in "\n\t" else "?" for one in words.plain)
+    return kept
 
 
 def _wrapped(body: Text, console: Console, width: int) -> Iterator[Text]:

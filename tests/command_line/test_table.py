@@ -99,10 +99,17 @@ def test_the_number_is_explained_in_plain_words(a_result, a_report, printed):
     assert "up to 1 passes, and 58 is 58 times as large." in text
 
 
-def test_an_address_is_not_broken():
+def test_nothing_in_prose_commands_the_terminal():
+    """A message of a target may hold colours, bells, and marks that turn the direction of reading."""
+    stream, words = io.StringIO(), "raised \x1b[31mRed\x00\x9b2J \u202e of it\nanew"
+    print_prose(Text(words), Console(file=stream, width=40), indent=8, first=Text("f\x1b.py"))
+    assert stream.getvalue() == "f?.py   raised ?[31mRed??2J ? of it\n        anew\n"
+
+
+@pytest.mark.parametrize("address", [f"https://example.org/{'a' * 80}", f"scripts/{'a' * 80}.py", f"C:\\{'a' * 80}.py"])
+def test_an_address_is_not_broken(address):
     """A broken one can neither be followed nor copied; any other long word still is."""
     stream = io.StringIO()
-    address = f"https://example.org/{'a' * 80}"
     print_prose(Text(f"as it says: {address} (f) and {'b' * 50}\nanew"), Console(file=stream, width=40), indent=2)
     assert stream.getvalue().splitlines() == [
         "  as it says:",
