@@ -57,7 +57,8 @@ def _mistakes(report: Report) -> Iterator[_Mistake]:
     for cause in report.causes:
         results = [one for one in report.failures() if cause.explains_result(one)]
         explained |= {id(one) for one in results}
-        yield _Mistake(tuple(sorted(results, key=_plainness)), cause.name, cause.sentence, cause.explains)
+        results.sort(key=lambda one: (_plainness(one), one.requirement != cause.requirement))
+        yield _Mistake(tuple(results), cause.name, cause.sentence, cause.explains)
     own = [one for one in report.failures() if id(one) not in explained and not one.follows_from]
     for finding in findings(own):
         results = tuple(sorted(finding.results, key=_plainness))

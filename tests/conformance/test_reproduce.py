@@ -167,6 +167,38 @@ def test_a_cause_has_one_script_that_needs_no_normspec(reproduced, tmp_path: Pat
     assert "AssertionError: y[0, 0] is -0.66" in told[0].stderr
 
 
+HALVED = """
+import numpy as np
+
+def layer_norm(x, gamma, beta, *, eps, axes):
+    xhat, _ = normalised(x, eps, axes)
+    y = xhat if gamma is None else xhat * gamma
+    return (y if beta is None else y + beta).astype(x.dtype)
+
+def layer_norm_vjp(x, gamma, beta, g, *, eps, axes):
+    xhat, r = normalised(x, eps, axes)
+    h = g if gamma is None else g * gamma
+    dx = r * (h - h.mean(axes, keepdims=True) - xhat * (h * xhat).mean(axes, keepdims=True))
+    rows = tuple(range(x.ndim - len(axes)))
+    dgamma = None if gamma is None else (0.5 * g * xhat).sum(rows).astype(gamma.dtype)
+    return dx.astype(x.dtype), dgamma, None if beta is None else g.sum(rows)
+
+def normalised(x, eps, axes):
+    d = x - x.mean(axes, keepdims=True)
+    r = 1 / np.sqrt(np.square(d).mean(axes, keepdims=True) + eps)
+    return d * r, r
+"""
+
+
+def test_a_script_shows_what_the_cause_is_about(tmp_path: Path) -> None:
+    """Of the cases that are equally plain, that of the requirement under which the report shows the cause."""
+    (tmp_path / "mine.py").write_text(HALVED)
+    asked = {"dtypes": ["float32"], "profile": "quick", "only": ["CM-P2", "CM-S1", "LN-G*"]}
+    report = check(f"{tmp_path}/mine.py:layer_norm", **asked, reproduce=tmp_path / "scripts")
+    assert [cause.requirement for cause in report.causes] == ["LN-G2"]
+    assert [Path(one.file).name for one in report.reproducers] == ["mine-layer_norm-LN-G2-float32.py"]
+
+
 def test_the_report_says_where_the_script_lies(reproduced) -> None:
     """The text names the file next to the cause, and so does the JSON."""
     report, scripts = reproduced
