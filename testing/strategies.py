@@ -15,6 +15,7 @@ from ..conformance.cases.description import Description
 from ..conformance.cases.generate import EPS, INDICES, LENGTHS, MOMENTA
 from ..conformance.cases.parameters import AFFINE, COTANGENT
 from ..conformance.cases.regimes import GENERATED
+from ..conformance.requests.arguments import text_of, texts_of
 from ..conformance.requests.request import checked_dtypes
 from ..spec.errors import NormspecError, UnknownOperator
 from ..spec.extras import how_to_add
@@ -99,27 +100,30 @@ def _shown(value: np.ndarray | None) -> str:
     return "None" if value is None else str(value.astype(np.float64).tolist()) if value.size <= 16 else str(value.shape)
 
 
-def cases(op: str, *, dtypes: Iterable[str] | None = None, longest: int = 100, **options: Any) -> SearchStrategy[Drawn]:
+def cases(
+    op: str, *, dtypes: str | Iterable[str] | None = None, longest: int = 100, **options: Any
+) -> SearchStrategy[Drawn]:
     """
     Cases of an operator without parts: every kind of group and of parameter that normspec draws.
 
-    ``dtypes``: some of "float16", "bfloat16", "float32", "float64"; all by default. ``longest``: the most values in a
-    group. ``options``: options of the judgement, as for the assertions: ``storage="H2"``, ``variance_algorithm`` and so
-    on. A case that fails shrinks to one group of few values.
+    ``dtypes``: one of "float16", "bfloat16", "float32", "float64", or several; all by default. ``longest``: the most
+    values in a group. ``options``: options of the judgement, as for the assertions: ``storage="H2"``,
+    ``variance_algorithm`` and so on. A case that fails shrinks to one group of few values.
 
-    Raises NoHypothesis, and a NormspecError for an unknown operator or dtype.
+    Raises NoHypothesis, a NormspecError for a wrong operator or dtype, and ValueError or TypeError for other options.
     """
     try:
         from hypothesis import strategies
     except ModuleNotFoundError:
         raise NoHypothesis(f"Hypothesis is not installed: {how_to_add('hypothesis')}") from None
-    (operator,) = check_operators((op,))
+    (operator,) = check_operators(text_of(op, "op", "layer_norm"))
     if operator in COMPOSED:
         raise UnknownOperator(f"{operator} is handed parts; there are cases of the operators that take none")
-    record, chosen = OPERATORS[operator], checked_dtypes(dtypes) or tuple(DTYPES)
+    record, named = OPERATORS[operator], None if dtypes is None else texts_of(dtypes, "dtypes", "float32")
+    chosen = checked_dtypes(named) or tuple(DTYPES)
+    if isinstance(longest, bool) or not isinstance(longest, (int, np.integer)) or longest < 1:
+        raise ValueError(f"longest is {longest!r}: pass a whole number from 1 on")
     lengths = [n for n in LENGTHS if n <= longest]
-    if not lengths:
-        raise ValueError(f"longest is {longest!r}: pass at least 1")
     chosen_options = JudgementOptions.of(None, **options)
 
     @strategies.composite

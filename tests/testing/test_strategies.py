@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import normspec
-from normspec.spec.errors import UnknownDtype, UnknownOperator
+from normspec.spec.errors import NormspecError, UnknownDtype, UnknownOperator
 from normspec.testing import OutsideEnvelope
 from normspec.testing.strategies import NoHypothesis, cases
 
@@ -87,6 +87,14 @@ def test_what_cannot_be_drawn_is_one_clear_error(monkeypatch):
         cases("highway")
     with pytest.raises(UnknownDtype, match="float8"):
         cases("layer_norm", dtypes=["float8"])
+    for wrong, told in (("float8", "unknown dtype 'float8'"), ([], "dtypes is empty"), (7, "dtypes is of type int")):
+        with pytest.raises(NormspecError, match=told):
+            cases("layer_norm", dtypes=wrong)
+    with pytest.raises(NormspecError, match="op is of type list: give a text"):
+        cases(["layer_norm"])
+    for longest in (0, "all", True):
+        with pytest.raises(ValueError, match=f"longest is {longest!r}: pass a whole number from 1 on"):
+            cases("layer_norm", longest=longest)
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     with pytest.raises(NoHypothesis, match=r"python -m pip install '\.\[hypothesis\]'"):
         cases("layer_norm")
