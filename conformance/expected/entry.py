@@ -80,6 +80,9 @@ def _file(target: str) -> tuple[str, str]:
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _VERSION = re.compile(r"\d+(\.\d+)*")
 
+#: A day in another form than TOML's, which would be read as a version: 2027-3-31, 31/3/2027, 31.3.2027.
+_DAY = re.compile(r"\d+([-/])\d+\1\d+|\d\d?\.\d\d?\.\d{4}")
+
 
 def _numbers(version: str) -> tuple[int, ...]:
     """The numbers at the start of a version: for 2.14.0rc1+cpu, 2, 14 and 0."""
@@ -191,7 +194,7 @@ def _until(value: Any) -> str:
             return datetime.date.fromisoformat(words).isoformat()
     except ValueError as error:
         raise WrongExpected(f"until is {words!r}, which is not a date: {error}") from error
-    if not _VERSION.match(words):
+    if not _VERSION.match(words) or _DAY.fullmatch(words):
         raise WrongExpected(f"until is {words!r}: give a date such as 2027-03-31, or the framework's version")
     return words
 
