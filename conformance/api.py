@@ -26,7 +26,7 @@ from .requests.arguments import (
     text_of,
     texts_of,
 )
-from .requests.choosing import checked_words, words_of
+from .requests.choosing import binding_names_of, checked_words
 from .requests.configuration import expected_failures
 from .requests.limits import jobs_of
 from .requests.mode import checked_mode
@@ -222,7 +222,7 @@ def requested(
         mode=checked_mode(mode),
         only=() if only is None else checked_words(texts_of(only, "only", "LN-F3"), "only"),
         require=() if require is None else checked_words(texts_of(require, "require", "deterministic"), "require"),
-        binding=() if binding is None else words_of(texts_of(binding, "binding", "torch.nn.functional.*")),
+        binding=() if binding is None else binding_names_of(texts_of(binding, "binding", "torch.nn.functional.*")),
         per_target=checked_per_target(per_target),
         pythons=interpreters_of(python),
         limits=limits_of(time_limit, memory_limit, where),

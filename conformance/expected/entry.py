@@ -6,7 +6,6 @@ import datetime
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
@@ -18,7 +17,7 @@ from ...adapters.own_function import file_of
 from ...adapters.targets import TARGETS, check_operators, check_target
 from ...spec.errors import NormspecError, choices
 from ..judging.verdicts import Result
-from ..requests.choosing import operators_of, selected
+from ..requests.choosing import matches, operators_of, selected
 
 
 class WrongExpected(NormspecError, ValueError):
@@ -61,7 +60,7 @@ class Expected:
         return (
             self.about(result.target)
             and self.operator in ("", result.op)
-            and (not self.binding or fnmatchcase(result.binding, self.binding))
+            and (not self.binding or matches(result.binding, (self.binding,)))
             and (not self.dtypes or result.dtype in self.dtypes)
             and result.requirement in self.requirements
         )

@@ -34,6 +34,21 @@ def words_of(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for text in texts for part in text.split(",") if (word := part.strip())))
 
 
+def binding_names_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """The bindings in some texts, names or patterns, each once. A comma in brackets belongs to a name: `f(x, n=2)`."""
+    names = []
+    for text in texts:
+        depth = 0
+        names.append("")
+        for letter in text:
+            depth = max(0, depth + (letter in "([{") - (letter in ")]}"))
+            if letter == "," and not depth:
+                names.append("")
+            else:
+                names[-1] += letter
+    return tuple(dict.fromkeys(name for one in names if (name := one.strip())))
+
+
 def checked_words(texts: Iterable[str], what: str) -> tuple[str, ...]:
     """The words in some texts, checked to select requirements. Raises UnknownSelection."""
     words = words_of(texts)
@@ -84,9 +99,9 @@ def operators_of(ids: Iterable[str]) -> tuple[str, ...]:
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a name matches one of the patterns; every name does if there are none."""
+    """Whether a name is one of the names or matches one of the patterns; every name does if there are none."""
     given = tuple(patterns)
-    return not given or any(fnmatchcase(name, pattern) for pattern in given)
+    return not given or any(name == pattern or fnmatchcase(name, pattern) for pattern in given)
 
 
 def check_bindings(patterns: Iterable[str], names: Collection[str]) -> None:

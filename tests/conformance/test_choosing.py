@@ -16,7 +16,10 @@ from normspec.conformance.requests.bundles import BUNDLES, EVERYTHING, bundles
 from normspec.conformance.requests.choosing import (
     UnknownBinding,
     UnknownSelection,
+    binding_names_of,
+    check_bindings,
     checked_words,
+    matches,
     operators_of,
     selected,
     subject_of,
@@ -215,6 +218,17 @@ def test_bindings_are_chosen_by_name_and_functions_stay(file):
     assert {r.binding for r in report.results} == {"normspec.layer_norm", f"{file}:sociable"}
     assert conclusion(report)[0] == "CONFORMS in what was asked: LN-F1; normspec.*"
     assert json.loads(report.to_json())["binding"] == ["normspec.*"]
+
+
+@pytest.mark.parametrize(
+    "name", ["x + sum(w[k] * H[k])", "x + einsum(w(l), stack(H))", 'f(x, m="1, 2")', "f(a?c, [x]*)"]
+)
+def test_a_binding_is_chosen_by_its_whole_name(name):
+    """The names of some bindings are expressions, with brackets and commas."""
+    found = binding_names_of([f"{name}, other.*", name])
+    assert found == (name, "other.*")
+    assert matches(name, found) and not matches("x", found)
+    check_bindings(found, [name, "other.one"])
 
 
 def test_an_unknown_binding_names_those_near():

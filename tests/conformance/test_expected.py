@@ -57,6 +57,13 @@ def test_what_fails_as_expected_deviates_and_the_rest_stays():
     assert report.expected[0].shown == 1 and report.unmet() == ()
 
 
+def test_a_binding_is_meant_by_its_whole_name():
+    """An entry that was drafted for a binding whose name is an expression, with brackets, is about it."""
+    name = "torch x + sum(w[k] * H[k])"
+    report = after([{**PLAIN, "binding": name}], one(Verdict.FAIL, binding=name), one(Verdict.FAIL))
+    assert [result.verdict for result in report.results] == [Verdict.DEVIATES, Verdict.FAIL]
+
+
 @pytest.mark.parametrize(
     ("limits", "excused"),
     [
