@@ -160,6 +160,29 @@ def test_the_command_prints_the_card_and_writes_it(tmp_path, capsys) -> None:
 
 
 @pytest.mark.parametrize(
+    ("xhat", "formula"),
+    [
+        (lambda x, mean, eps: np.tanh(0.5 * x), ""),
+        (lambda x, mean, eps: x / np.sqrt(mean(x * x) + eps), "y = gamma x / sqrt(mean(x^2) + eps) + beta"),
+        (lambda x, mean, eps: x / np.sqrt(mean((x - mean(x)) ** 2) + eps), "y = gamma x / sqrt(var + eps) + beta"),
+        (lambda x, mean, eps: x / np.sqrt(3 * mean((x - mean(x)) ** 2) - 2 * mean(x * x) + eps), ""),
+    ],
+    ids=["tanh", "mean square", "variance", "another spread"],
+)
+def test_what_x_is_divided_by_without_a_mean_is_told_apart(xhat: Any, formula: str) -> None:
+    """A function of each value alone is no norm, though it has the same values as one where these are even."""
+
+    def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ...]) -> Any:
+        y = xhat(x.astype(np.float64), lambda values: values.mean(axes, keepdims=True), eps)
+        y = y if gamma is None else y * gamma
+        return (y if beta is None else y + beta).astype(x.dtype)
+
+    found = card(function("layer_norm", layer_norm))
+    assert found.line("variance").text == "mean not subtracted"
+    assert found.formula == formula
+
+
+@pytest.mark.parametrize(
     ("operator", "centre", "spread"),
     [
         ("layer_norm", lambda w, axes: np.median(w, axis=axes, keepdims=True), np.mean),
