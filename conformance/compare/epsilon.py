@@ -89,7 +89,7 @@ def eps_effective(bench: Bench) -> Cell:
         for eps in given:
             found = [
                 placement.solved(deviation * math.sqrt(divisor), factor_at(wide, deviation, eps))
-                for deviation in (placement.told_at, math.sqrt(eps))
+                for deviation in (placement.told_at, placement.told_near(eps))
             ]
             if not abs(found[0] - found[1]) <= _THREE_DIGITS * abs(found[0]):
                 break  # the formula is another one

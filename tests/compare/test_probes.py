@@ -39,6 +39,8 @@ def test_every_placement_is_named_and_its_default_solved_for(placement, operator
     assert table.cell(operator, "eps_placement", "own").text == placement.words(OPERATORS[operator])
     default = table.cell(operator, "default_eps", "own").text
     assert default == ("unclear" if placement.solve is None else "0.03125")
+    effective = table.cell(operator, "eps_effective", "own").text
+    assert effective == ("unclear" if placement.solve is None else "as given")
 
 
 @pytest.mark.parametrize("eps", [1e-3, 1e-5, 1e-6, 1e-7, 1e-12])
