@@ -9,6 +9,7 @@ from ..compare.comparison import Comparison
 from ..compare.run import DEFAULT_LIMITS, OneTarget, measure
 from ..compare.table import Cell, Kind
 from ..engine.progress import Listener
+from ..reporting.numbers import ratio_text
 from .card import Card, Line
 from .formula import formula
 from .identification import Identification
@@ -96,5 +97,5 @@ def _cell_in_words(key: str, cell: Cell) -> str:
         return cell.text
     name, ratio = list(ratios.items())[-1]
     if cell.text == name:
-        return f"{cell.text}, at {ratio:.2g} of its envelope"
-    return f"{cell.text}: {ratio:.3g} envelopes of the widest"
+        return f"{cell.text}, at {ratio_text(ratio)} of its envelope"
+    return f"{cell.text}: {ratio_text(ratio)} envelopes of the widest"

@@ -14,6 +14,7 @@ from ..replay.writing import written
 from ..results.outcome import Outcome
 from .conclusion import target_conclusion
 from .failures import violated
+from .numbers import ratio_in_three_digits
 from .wording import sentence
 
 
@@ -46,7 +47,7 @@ def result_in_json(result: Result) -> dict[str, Any]:
         "mode": result.mode,
         "verdict": result.verdict.value,
         "ratio": plain(result.ratio),
-        "kinds": {kind: plain(float(f"{ratio:.3g}")) for kind, ratio in result.kinds.items()},
+        "kinds": {kind: plain(ratio_in_three_digits(ratio)) for kind, ratio in result.kinds.items()},
         "cases": result.cases,
         "declined": plain(result.declined),
         "reason": result.reason,

@@ -50,6 +50,12 @@ def ratio_text(ratio: float) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
+def ratio_in_three_digits(ratio: float) -> float:
+    """A ratio of error to envelope in three digits, or in all of them where three would move it to 1 or beyond."""
+    short = float(f"{ratio:.3g}")
+    return short if (short < 1, short > 1) == (ratio < 1, ratio > 1) else ratio
+
+
 def duration(seconds: float) -> str:
     """A duration that is easy to read: `40 s`, `12 min`, `3.5 h`."""
     if seconds < 100:

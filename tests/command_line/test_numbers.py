@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from normspec.conformance.reporting.numbers import array_text, hex_float, ratio_text
+from normspec.conformance.reporting.numbers import array_text, hex_float, ratio_in_three_digits, ratio_text
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0, 1.0, -0.5, 0.1, 5e-324, 1.7976931348623157e308, math.inf, -math.inf])
@@ -37,6 +37,24 @@ def test_hexadecimal_reads_back_exactly(value):
 def test_a_ratio_never_rounds_across_the_envelope(ratio, text):
     """A ratio within the envelope reads below 1, one outside above."""
     assert ratio_text(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "short"),
+    [
+        (0.12345, 0.123),
+        (0.9996, 0.9996),
+        (0.998, 0.998),
+        (1.0, 1.0),
+        (1.0004, 1.0004),
+        (1.2345, 1.23),
+        (12345.0, 12300.0),
+    ],
+)
+def test_three_digits_never_round_across_the_envelope(ratio, short):
+    """The JSON keeps three digits of the error of each kind of data, and the page draws them beside the envelope."""
+    assert ratio_in_three_digits(ratio) == short
+    assert ratio_in_three_digits(math.inf) == math.inf and math.isnan(ratio_in_three_digits(math.nan))
 
 
 def test_long_arrays_are_shortened():

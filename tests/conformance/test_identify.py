@@ -13,7 +13,9 @@ import pytest
 import normspec
 from normspec.conformance.command_line.root import main
 from normspec.conformance.compare.catalogue import probes_of
+from normspec.conformance.compare.table import Cell
 from normspec.conformance.identify.card import Card
+from normspec.conformance.identify.identifying import _cell_in_words
 
 from ..compare.planted import PLANTED, Plain, target
 from .runs import FAULT, function, specimen
@@ -135,6 +137,17 @@ def test_accuracy_is_told_with_its_margin() -> None:
     words, at, rest = card(target("layer_norm")).line("accuracy").text.partition(", at ")
     assert (words, at) == ("centred / centred", ", at ")
     assert 0 < float(rest.split()[0]) <= 1
+
+
+@pytest.mark.parametrize(
+    ("ratio", "told"),
+    [(0.9996, "class, at 0.99 of its envelope"), (1.0, "class, at 1.00 of its envelope")],
+)
+def test_the_margin_never_rounds_across_the_envelope(ratio: float, told: str) -> None:
+    """As in the tables of `normspec check`."""
+    assert _cell_in_words("accuracy", Cell("class", evidence={"ratios": {"class": ratio}})) == told
+    outside = Cell("no class", evidence={"ratios": {"class": 1.0004}})
+    assert _cell_in_words("accuracy", outside) == "no class: 1.01 envelopes of the widest"
 
 
 def test_the_command_prints_the_card_and_writes_it(tmp_path, capsys) -> None:
