@@ -50,8 +50,9 @@ def conclusion(comparison: Comparison) -> tuple[str, str]:
     rows = sum(len(section.rows) for section in compared)
     count = len(comparison.differences)
     lost = sum(cell.kind is Kind.LOST for one in comparison.sections for row in one.rows for cell in row.cells)
-    found = f"{count} of {rows} rows differ" if count else f"no difference in {rows} rows"
-    found += f" ({lost} cells could not be measured)" if lost else ""
+    differ, cells = "differs" if count == 1 else "differ", "cell" if lost == 1 else "cells"
+    found = f"{count} of {rows} rows {differ}" if count else f"no difference in {rows} rows"
+    found += f" ({lost} {cells} could not be measured)" if lost else ""
     found = f"{found}; measured in {comparison.dtype} on {comparison.device}, {comparison.seconds:.1f} s"
     if comparison.partial:
         return f"PARTIAL: stopped before the end ({found})", "bold yellow"

@@ -13,7 +13,7 @@ from normspec.conformance.command_line.compare import compare as command
 from normspec.conformance.compare.comparison import Comparison
 from normspec.conformance.compare.run import compare
 from normspec.conformance.compare.table import Cell, Column, Kind, Row, Section
-from normspec.conformance.reporting.comparison import print_comparison
+from normspec.conformance.reporting.comparison import conclusion, print_comparison
 from normspec.spec.errors import UnknownDtype, UnknownOperator, UnknownTarget
 
 from .planted import AnotherDefault, Bessel, target
@@ -64,6 +64,15 @@ def test_of_eleven_targets_each_behaviour_is_named_once():
 def test_what_is_not_there_is_no_difference():
     """A row in which all measured values agree is not highlighted."""
     assert [row.key for _, row in _made(3).differences] == ["default_eps"]
+
+
+def test_one_of_a_kind_is_not_told_as_several():
+    """One row that differs, and one cell that is lost."""
+    (section,) = _made(2).sections
+    lost = Row("inf", "one Inf makes", "float32", (Cell("lost", Kind.LOST), Cell("its group NaN")))
+    table = Comparison((Section("layer_norm", section.columns, (*section.rows, lost)),), "float32", "cpu")
+    assert conclusion(table)[0].startswith("1 of 3 rows differs (1 cell could not be measured); measured in float32")
+    assert conclusion(_made(1))[0].startswith("no difference in 2 rows; measured in")
 
 
 def test_the_reason_is_told_under_the_table():

@@ -136,6 +136,22 @@ def test_the_action_checks_the_targets_of_all_lines(repository):
     assert done.returncode == 2 and "kernel.py has no 'nonesuch'" in done.stderr
 
 
+def test_the_action_takes_words_in_quotes(repository):
+    """A pattern is written in quotes everywhere else, and the name of a file may have a blank; a backslash stays."""
+    (repository / "my kernel.py").write_bytes((repository / "kernel.py").read_bytes())
+    options = "--profile quick --dtype float32 --only 'LN-F*'"
+    given = variables(targets="'my kernel.py:layer_norm'", options=options, report="r.json")
+    done = shell(step("Check")["run"], repository, **given)
+    assert done.returncode == 0, done.stderr
+    assert "CONFORMS in what was asked: LN-F*" in done.stdout
+    for targets, told in (
+        (r"folder\kernel.py:f", r"folder\kernel.py"),
+        ("'kernel.py:f", "options of the action: No cl"),
+    ):
+        done = shell(step("Check")["run"], repository, **variables(targets=targets, report="r.json"))
+        assert done.returncode == 2 and told in done.stderr
+
+
 def test_every_input_of_the_action_is_used_and_said_what_for():
     """Every input has an effect, and a sentence that describes it."""
     action = read("action.yml")
