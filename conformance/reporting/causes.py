@@ -45,10 +45,15 @@ def _script_row(report: Outcome, cause: Cause) -> str:
     if report.reproducers:
         told = _scripts(report)
         for one in report.reproducers:
-            same = (one.target, one.op, one.fault) == (cause.target, cause.op, cause.name)
-            if same and one.requirement in cause.explains:
+            if _is_of(one, cause):
                 return told.get(one, "")
     return _NOT_ASKED if _is_of_a_function(report, cause) else ""
+
+
+def _is_of(script: Reproducer, cause: Cause) -> bool:
+    """Whether a script shows a cause; a cause without a name has none of its own."""
+    same = (script.target, script.op, script.fault) == (cause.target, cause.op, cause.name)
+    return same and script.dtype in cause.dtypes and script.requirement in cause.explains
 
 
 def _is_of_a_function(report: Outcome, cause: Cause) -> bool:
@@ -68,7 +73,8 @@ def _scripts(report: Outcome) -> dict[Reproducer, str]:
 
 def scripts_without_cause(report: Outcome) -> dict[str, str]:
     """By requirement: the script that shows a violation without a cause, or why it was not written, once."""
-    return {one.requirement: words for one, words in _scripts(report).items() if not one.fault}
+    told = _scripts(report).items()
+    return {one.requirement: words for one, words in told if not any(_is_of(one, cause) for cause in report.causes)}
 
 
 def without_cause(report: Outcome) -> list[Result]:

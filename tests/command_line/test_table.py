@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
 from rich.text import Text
 
 from normspec import Verdict
+from normspec.conformance.diagnosis.cause import Cause
 from normspec.conformance.reporting.layout import print_prose
+from normspec.conformance.reproduce.reproducer import Reproducer
 
 
 def row(text: str, identifier: str) -> str:
@@ -75,6 +78,20 @@ def test_the_table_fits_its_width(a_result, a_report, printed, counterexample, w
         for v, r in ((Verdict.FAIL, 123456.0), (Verdict.PASS, 1e-9))
     ]
     assert max(map(len, printed(a_report(*results), width=width).splitlines())) <= width
+
+
+def test_each_cause_has_its_own_script(a_result, a_report, printed):
+    """Two causes without a name, one for each dtype, and a violation without a cause: each script is told once."""
+    place = ("torch", "layer_norm", "torch.nn.LayerNorm")
+    causes = tuple(
+        Cause(*place[:2], place[2:], (dtype,), (), "Wrong.", "", "LN-F1", (), ("LN-F1",))
+        for dtype in ("float32", "float16")
+    )
+    wrong = (("float16", "LN-F1"), ("float32", "LN-F1"), ("float32", "LN-G1"))
+    scripts = tuple(Reproducer(*place, dtype, name, "", f"{dtype}-{name}.py", "") for dtype, name in wrong)
+    results = (a_result(dtype=dtype, requirement=name, verdict=Verdict.FAIL) for dtype, name in wrong)
+    text = printed(a_report(*results, causes=causes, reproducers=scripts))
+    assert re.findall(r"script +(\S+)", text) == ["float32-LN-F1.py", "float16-LN-F1.py", "float32-LN-G1.py"]
 
 
 def test_text_of_the_target_is_not_markup(a_result, a_report, printed):

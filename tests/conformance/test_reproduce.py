@@ -197,6 +197,7 @@ def test_a_script_shows_what_the_cause_is_about(tmp_path: Path) -> None:
     report = check(f"{tmp_path}/mine.py:layer_norm", **asked, reproduce=tmp_path / "scripts")
     assert [cause.requirement for cause in report.causes] == ["LN-G2"]
     assert [Path(one.file).name for one in report.reproducers] == ["mine-layer_norm-LN-G2-float32.py"]
+    assert str(report).count("mine-layer_norm-LN-G2-float32.py") == 1  # under the cause, and not again below
 
 
 def test_the_report_says_where_the_script_lies(reproduced) -> None:
