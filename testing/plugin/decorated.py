@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ...adapters.dtypes import DTYPES
-from ...adapters.targets import check_operators
+from ...conformance.requests.choosing import selected
 from ...spec.errors import NormspecError
 from .items import Requirement, Source, Violation, markers, register_markers, verdict_on
 from .target_run import OperatorDtype, TargetRun, expected_failures, request_for, requirements_of
@@ -91,18 +91,19 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
     if not inspect.ismodule(collector.obj):
         raise collector.CollectError(f"normspec: the fixture {fixture} stands in a class: put it into the module")
     try:
-        operators = check_operators(_texts(options["op"]))
+        asked = request_for(_unknown, options)
     except NormspecError as error:
         raise collector.CollectError(f"normspec: {error}") from None
-    dtypes = _texts(options.get("dtypes") or tuple(DTYPES))
+    only = frozenset(selected(asked.only, "only")) if asked.only else None
     shared = hasattr(collector.config, "workerinput")
     target_runs, key = _runs(collector.config), collector.nodeid
     parameters = [
         pytest.param((op, dtype), one, id=f"{op}-{one}-{dtype}", marks=_marks(one, (op, dtype)))
-        for op in operators
+        for op in asked.op or ()
         for dtype in DTYPES
-        if dtype in dtypes
+        if dtype in (asked.dtypes or DTYPES)
         for one in requirements_of(op, dtype)
+        if only is None or one in only
     ]
 
     @pytest.mark.parametrize(("normspec_operator_dtype", "normspec_requirement"), parameters)
@@ -114,9 +115,11 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
         places = {name: place for name, place in request.node.callspec.indices.items() if name not in _OWN}
         run_key = (key, fixture, *sorted(places.items()))
         if run_key not in target_runs:
-            target_runs[run_key] = target_run = TargetRun(
-                request_for(made[fixture], options), expected_failures(made[fixture]), shared=shared
-            )
+            try:
+                wanted, expected = request_for(made[fixture], options), expected_failures(made[fixture])
+            except NormspecError as error:
+                raise Violation(f"the fixture {fixture}: {error}") from None
+            target_runs[run_key] = target_run = TargetRun(wanted, expected, shared=shared)
             for item in request.session.items:
                 if item.parent is request.node.parent and getattr(item, "originalname", "") == test.__name__:
                     target_run.expect(*(item.callspec.params[name] for name in _OWN))  # type: ignore[attr-defined]
@@ -137,6 +140,10 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
     return collector.ihook.pytest_pycollect_makeitem(collector=collector, name=test.__name__, obj=test)
 
 
+def _unknown() -> None:
+    """Stands for what a fixture returns, which only the run knows."""
+
+
 def _skipped_at(target_run: TargetRun, test: pytest.Item) -> tuple[str, int]:
     """Where a test is said to be skipped: at the function of one's own, or at the fixture."""
     where, (_, line, _) = Source.of(target_run), test.location
@@ -145,7 +152,3 @@ def _skipped_at(target_run: TargetRun, test: pytest.Item) -> tuple[str, int]:
 
 def _marks(identifier: str, operator_dtype: OperatorDtype) -> Sequence[pytest.MarkDecorator]:
     return [one for one in markers(identifier, operator_dtype) if not isinstance(one, str)]
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)

@@ -25,14 +25,28 @@ from ...conformance.running.judging import together
 from ...conformance.running.processes import Processes
 from ...conformance.running.single_process import SingleProcess
 from ...conformance.running.unit import Unit
+from ...spec.errors import NormspecError, choices
 from ...spec.operators import OPERATORS
+
+
+class UnknownOption(NormspecError, TypeError):
+    """`normspec.conforms` was given an argument that tests do not take."""
+
 
 #: An operator and a dtype of one target.
 OperatorDtype = tuple[str, str]
 
 
 def request_for(target: Any, options: Mapping[str, Any]) -> Request:
-    """The request for one target, with the arguments of `normspec.check`; the profile is `quick` unless given."""
+    """
+    The request for one target, with the arguments of `normspec.check`; the profile is `quick` unless given.
+
+    Raises the NormspecError of an argument that cannot be used, or that tests do not take.
+    """
+    known = [name for name in inspect.signature(requested).parameters if name != "target"]
+    for name in options:
+        if name not in known:
+            raise UnknownOption(f"tests of a target take no argument {name!r}{choices(name, known)}")
     return requested(target, **{"profile": "quick", **options})
 
 

@@ -231,6 +231,46 @@ def test_parameters_of_a_fixture_that_print_alike_are_told_apart(run, pytester):
     run("test_own.py", "-k", "LN-F3").assert_outcomes(passed=1, failed=1)
 
 
+def test_a_decorator_that_cannot_be_used_is_one_clear_error(run, pytester):
+    """A fixture has the tests that its options leave, and every mistake is told without a traceback."""
+    head = """
+        import pytest, normspec
+        from mine import layer_norm
+
+        asked = {"op": "layer_norm", "framework": "numpy", "dtypes": "float32", "only": "LN-F3"}
+        """
+    pytester.makepyfile(
+        test_option=head + "normspec.conforms(**asked, jobs=2)(layer_norm)",
+        test_fixture=head
+        + """
+        @normspec.conforms(**asked)
+        @pytest.fixture
+        def norm():
+            return lambda x, gamma, beta, *, eps, axes: layer_norm(x, gamma, beta, eps=eps, axes=axes)
+
+        @normspec.conforms(**asked)
+        @pytest.fixture
+        def nothing():
+            return None
+        """,
+        test_fixture_option=head
+        + """
+        @normspec.conforms(**{**asked, "only": "LN-F99"})
+        @pytest.fixture
+        def norm():
+            return layer_norm
+        """,
+    )
+    found = run("--continue-on-collection-errors")
+    found.assert_outcomes(passed=1, failed=1, errors=2)
+    found.stdout.fnmatch_lines_random([
+        "normspec: tests of a target take no argument 'jobs'; choose from op, framework, *",
+        "normspec: only: no requirement, pattern, subject or bundle is 'LN-F99' *",
+        "the fixture nothing: an object of type NoneType is not a target: *",
+    ])  # fmt: skip
+    assert "raceback" not in found.stdout.str()
+
+
 def test_a_fixture_is_judged_on_its_own_tests_alone(run, pytester):
     """Another fixture of the file has an operator and dtypes of its own."""
     pytester.makepyfile(
