@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
 
 from ...adapters.binding import differentiable
-from ...spec.errors import BadOutput, BadSibling, MissingGradient, TargetRaised
+from ...spec.errors import BadOutput, BadSibling, MissingGradient, TargetRaised, Unsupported
 from ..cases.case import Case
+from ..judging.calls import checked_shapes
 from ..judging.findings import Finding
 from ..judging.known import failure_shown
 from ..judging.subject import Subject
@@ -50,25 +52,48 @@ def returns(subject: Subject, case: Case) -> Iterator[Finding]:
         yield Finding(case, violated=False)
 
 
-@check("CM-T2", every=_plain)
+@check("CM-T2", every=_plain, calls_rarely=True)
 def output_types(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Outputs have the shape and dtype of the input they belong to."""
+    """Outputs have the shape and dtype of the input they belong to, also in inference mode and where tracked."""
+    wrong = _mistyped_output(case, lambda: subject.observe(case).outputs)
+    yield wrong or Finding(case, violated=False)
+    if wrong is None and "CM-P4" in case.requirements:
+        yield from _mistyped_elsewhere(subject, case)
+
+
+def _mistyped_output(case: Case, call: Callable[[], Mapping[str, np.ndarray]], where: str = "") -> Finding | None:
+    """The first output with another shape or dtype than the input that it belongs to; None if all have theirs."""
     try:
-        outputs = subject.observe(case).outputs
+        outputs = call()
     except BadOutput as bad:
         if bad.kind in ("shape", "dtype"):
-            yield _violation(case, "y", str(bad), bad.kind)
-            return
+            return _violation(case, "y", f"{bad}{where}", bad.kind)
         raise
     for name, value in outputs.items():
         owner = case.inputs[owner_of(name)]
         if owner is not None and (words := mistyped(name, value, owner.dtype)):
-            yield _violation(case, name, words, "dtype")
-            return
-    yield Finding(case, violated=False)
+            return _violation(case, name, f"{words}{where}", "dtype")
+    return None
 
 
-@check("CM-T3", every=_plain, gradient=True)
+def _mistyped_elsewhere(subject: Subject, case: Case) -> Iterator[Finding]:
+    """The outputs in inference mode, and those whose gradients are taken: each may come from code of its own."""
+    places = {"inference": " in inference mode"}
+    if not subject.forward_only and subject.session.tracks_calls:
+        places["training"] = " where gradients are tracked"
+    subject.prefetch(case, (subject.start(case, mode=mode).outputs for mode in places))
+    for mode, where in places.items():
+
+        def outputs(mode: str = mode) -> Mapping[str, np.ndarray]:
+            return checked_shapes(subject.start(case, mode=mode).outputs(), case)
+
+        with contextlib.suppress(TargetRaised, BadOutput, Unsupported):  # CM-P4 and CM-T3 judge such a call
+            wrong = _mistyped_output(case, outputs, where)
+            if wrong is not None:
+                yield wrong
+
+
+@check("CM-T3", every=_plain, gradient=True, calls_rarely=True)
 def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
     """Every gradient is there, with the shape and dtype of its input."""
     _ = subject.observe(case).outputs  # a call that fails is judged by CM-T1

@@ -51,6 +51,8 @@ class Check:
     modes: tuple[str, ...] = BOTH
     #: Whether it is about the plain call itself: then a plain call that raises is a violation.
     plain: bool = False
+    #: Whether it makes extra calls on a few cases only, so that it runs on all cases of a slow target too.
+    calls_rarely: bool = False
     #: What it follows from. Where that holds, it cannot fail by more than the envelopes of its calls.
     of: Theorem = ""
 
@@ -71,6 +73,7 @@ def check(
     gradient: bool = False,
     modes: tuple[str, ...] | None = None,
     plain: bool = False,
+    calls_rarely: bool = False,
     of: Theorem = "",
 ) -> Callable[[Body], Body]:
     """
@@ -83,7 +86,7 @@ def check(
 
     By default a CM- requirement has a meaning in both modes of batch_norm, and a BN- requirement in training.
     ``plain``: where ``raising`` is "violates", a plain call that raises violates too, not only the changed one.
-    ``of``: the formula that this law follows from.
+    ``calls_rarely``: it makes extra calls on few cases. ``of``: the formula that this law follows from.
     """
 
     takes = _takes(frozenset(requirements), every, when)
@@ -96,7 +99,17 @@ def check(
             if _MADE_AT.setdefault(requirement, made_at) != made_at:
                 raise ValueError(f"{requirement} has two checks")
             own = ("training",) if requirement.startswith("BN-") else BOTH
-            made = Check(requirement, body, takes, raising, gradient=gradient, modes=modes or own, plain=plain, of=of)
+            made = Check(
+                requirement,
+                body,
+                takes,
+                raising,
+                gradient=gradient,
+                modes=modes or own,
+                plain=plain,
+                calls_rarely=calls_rarely,
+                of=of,
+            )
             CHECKS[requirement] = made if dtypes is None else attrs.evolve(made, dtypes=dtypes)
         return body
 

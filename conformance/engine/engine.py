@@ -359,16 +359,21 @@ class Run:
         """
         Run every check on one case.
 
-        Checks that make extra calls stop after ``most`` cases; gradient checks run only where ``gradients`` is true.
+        Checks that make extra calls on many cases stop after ``most``; gradient checks run only where ``gradients`` is
+        true.
 
         Return why the target declines the plain call; empty if it takes the call. Return None if no check needs the
         call, or if the call cannot be made because the target fixes a setting, size or parameter.
         """
         case = library.case(description)
+
+        def has_called_enough(tally: Tally) -> bool:
+            return most is not None and tally.cases_with_calls >= most and not tally.check.calls_rarely
+
         asking = [
             tally
             for tally in tallies
-            if not ((most is not None and tally.cases_with_calls >= most) or (tally.check.gradient and not gradients))
+            if not (has_called_enough(tally) or (tally.check.gradient and not gradients))
             and tally.violation is None
             and tally.check.when(case)
         ]

@@ -211,22 +211,23 @@ def test_an_interrupted_self_test_has_what_was_judged(monkeypatch: pytest.Monkey
 
 
 def test_a_check_runs_while_it_may_call_and_gradients_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It stops once it has made its calls on two cases, or if it needs gradients and none are taken."""
+    """It stops once it has called on two cases, unless it calls rarely, or if it needs gradients and none are taken."""
     monkeypatch.setattr("normspec.conformance.engine.engine.plain_call", lambda *_, **options: None)
     ran: list[str] = []
 
-    def tally(name: str, calling: int, gradient: bool) -> Any:
-        check = SimpleNamespace(gradient=gradient, when=lambda case: True)
+    def tally(name: str, calling: int, gradient: bool, rarely: bool = False) -> Any:
+        check = SimpleNamespace(gradient=gradient, when=lambda case: True, calls_rarely=rarely)
         return SimpleNamespace(
             check=check, cases_with_calls=calling, violation=None, lost=False, run=lambda *_: ran.append(name)
         )  # fmt: skip
 
     tallies = [tally("runs", 1, False), tally("has called", 2, False), tally("of gradients", 1, True)]
+    tallies.append(tally("calls rarely", 2, False, rarely=True))
     subject: Any = SimpleNamespace(declines=lambda case: "")
     library: Any = SimpleNamespace(case=lambda description: ROW)
     run = Run(Plan((), ("float32",), "cpu", {}, profile_of("quick"), 0))
     run._run_case(subject, tallies, Description("layer_norm", 3, TWO), library, most=2, gradients=False)
-    assert ran == ["runs"]
+    assert ran == ["runs", "calls rarely"]
 
 
 def test_x_minus_mean_is_told_only_where_it_is() -> None:

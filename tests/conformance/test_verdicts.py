@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 from normspec import Report, Verdict
+from normspec.adapters.binding import Binding
+from normspec.adapters.numpy import BRIDGE
+from normspec.adapters.target import Target
 from normspec.spec import Level, requirement
 
 from .runs import DTYPES, FAULT, NORMALISATIONS, VARIANT, result, run, specimen, variant_function, verdicts
@@ -128,6 +131,31 @@ def test_a_function_that_returns_another_dtype(operator: str, dtype: type) -> No
     assert verdicts(report)["CM-T2"] == "fail"
     assert np.dtype(dtype).name in result(report, "CM-T2").reason
     assert report.exit_status == 1
+
+
+@of_every_operator
+@pytest.mark.parametrize(
+    ("widens", "where"),
+    [(("inference", False), "in inference mode"), (("training", True), "where gradients are tracked")],
+    ids=["inference", "tracked"],
+)
+def test_a_function_that_returns_another_dtype_in_one_place(operator: str, widens: Any, where: str) -> None:
+    """It violates CM-T2, though the y of a training call without gradients has the dtype of x."""
+    made, now = VARIANT[SOUND[operator]].build(), [("training", False)]
+
+    def call(*arguments: Any, **settings: Any) -> Any:
+        found = made.call(*arguments, **settings)
+        y, rest = (found[0], found[1:]) if isinstance(found, tuple) else (found, ())
+        y = y.astype(np.float64) if now[0] == widens else y
+        return (y, *rest) if rest else y
+
+    def prepare(*, mode: str, wrt: tuple[str, ...]) -> None:
+        now[0] = mode, mode == "training" and bool(wrt)
+
+    binding = Binding(operator, "own", call, {"vjp": made.vjp}, prepare=prepare)
+    report = run(Target("own", "numpy", np.__version__, BRIDGE, (binding,)), requirements={"CM-T2"})
+    assert verdicts(report) == {"CM-T2": "fail"}
+    assert result(report, "CM-T2").reason == f"y has dtype float64 in place of float32 {where}"
 
 
 @of_every_operator
