@@ -16,7 +16,7 @@ from .composed_values import reached
 from .exactly import added, averaged, exact, finite_bound, judge_exactly, shifted_exactly, summed
 from .part_calls import handed_value, recorded
 from .registry import check, recipes
-from .relations import close, equal_to, same_y, scaled_exactly, sum_of
+from .relations import close, close_to_sum, equal_to, same_y, scaled_exactly, sum_of
 
 
 @check("PR-L2")
@@ -51,9 +51,10 @@ def shifted_input(subject: Subject, case: Case) -> Iterator[Finding]:
         subject, moved, "what the sublayer is handed", got, handed.astype(np.float64),
         lambda normative: first(normative).error + second(normative).error, "x plus 16",
     )  # fmt: skip
-    y, want = subject.outputs(moved)["y"], added(subject.observe(case).outputs["y"], np.full((), 16.0))
-    bound, again = subject.bound(case, "y"), subject.bound(moved, "y")
-    yield subject.judge(moved, "y", y, want, sum_of(bound, again), "x plus 16: y moves by as much")
+    y, before = subject.outputs(moved)["y"], subject.observe(case).outputs["y"]
+    both = sum_of(subject.bound(case, "y"), subject.bound(moved, "y"))
+    note = "x plus 16: y moves by as much"
+    yield close_to_sum(subject, moved, "y", y, added(before, np.full((), 16.0)), [before], both, note)
 
 
 @check("PR-G5", every=recipes("zero"), gradient=True)

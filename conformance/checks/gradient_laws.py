@@ -16,7 +16,7 @@ from ..judging.truth import GRADIENTS
 from .exactly import added, exact, finite_bound, judge_exactly, moments, summed
 from .laws_exact import rescaled, scaling, stored_exactly
 from .registry import BOTH, check, in_training
-from .relations import close, equal, equal_to, same, scaled_exactly, sum_of
+from .relations import close, close_to_sum, equal, equal_to, same, scaled_exactly, sum_of
 
 
 @check("LN-G4", "BN-G5", "GN-G4", "IN-G4", when=in_training, gradient=True, of="gradients")
@@ -60,7 +60,8 @@ def scale(subject: Subject, case: Case) -> Iterator[Finding]:
     before, after = subject.observe(case).gradients, subject.pull(moved)
     for name, value in after.items():
         by = 1 / factor if name == "dx" else 1.0
-        bound = sum_of(subject.bound(case, name), subject.bound(moved, name), first=by)
+        # dx may overflow, and 2^-k dx not.
+        bound = sum_of(finite_bound(subject, case, name), subject.bound(moved, name), first=by)
         want = before[name].astype(np.float64) * by
         yield close(subject, moved, name, value, want, bound, "x scaled, eps with it")
 
@@ -105,8 +106,9 @@ def linear(subject: Subject, case: Case) -> Iterator[Finding]:
     found = [ask() for ask in asked]
     for name in found[2]:
         bounds = [subject.bound(case, name, g) for g in (a, b, both)]
-        yield subject.judge(
-            case.replace(g=both), name, found[2][name], added(found[0][name], found[1][name]),
+        terms = [one[name] for one in found[:2]]
+        yield close_to_sum(
+            subject, case.replace(g=both), name, found[2][name], added(*terms), terms,
             sum_of(*bounds), "the cotangent a + b",
         )  # fmt: skip
     yield from _multiples(subject, case, a, found[0], multiples, zero)

@@ -38,8 +38,8 @@ def between(subject: Subject, case: Case) -> Iterator[Finding]:
     """Without a carry gate y lies between x and H(x), element by element."""
     y = subject.observe(case).outputs["y"]
     x, h = case.x.astype(np.float64), case.given("transform.h").astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        nearest = np.clip(y.astype(np.float64), np.minimum(x, h), np.maximum(x, h))
+    least, most = np.minimum(x, h), np.maximum(x, h)
+    nearest = np.fmin(np.fmax(y.astype(np.float64), least), most)  # also of a NaN
     yield close(subject, case, "y", y, nearest, subject.bound(case, "y"), "the nearest value between x and H(x)")
 
 

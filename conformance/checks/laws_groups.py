@@ -13,11 +13,11 @@ from ..cases.case import Case
 from ..cases.stream import Stream
 from ..judging.findings import Finding
 from ..judging.subject import Subject
-from .exactly import exact, judge_exactly, shifted_exactly
+from .exactly import exact, shifted_exactly
 from .groups import of_samples, only_group, some_groups
 from .purity import different_values
 from .registry import BOTH, check, in_training
-from .relations import close, equal, same, same_y, sum_of
+from .relations import close, close_to_sum, equal, same, same_y, sum_of
 
 
 @check("LN-L7", "BN-L6", "RM-L7", "GN-L7", "IN-L7", raising="violates", modes=BOTH)
@@ -138,16 +138,9 @@ def shifted_mean(subject: Subject, case: Case) -> Iterator[Finding]:
     (there, constant), name = found, "new_running_mean"
     before, got = subject.observe(case).outputs[name], subject.outputs(there)[name]
     moved = Scaled.of(np.full(before.shape, case.settings["momentum"])) * Scaled.of(np.full(before.shape, constant))
-    a, b = subject.bound(case, name), subject.bound(there, name)
-    yield judge_exactly(
-        subject,
-        there,
-        name,
-        exact(got),
-        exact(before) + moved,
-        sum_of(a, b),
-        f"x + {constant:g}",
-    )
+    both = sum_of(subject.bound(case, name), subject.bound(there, name))
+    want = (exact(before) + moved).to_dd()
+    yield close_to_sum(subject, there, name, got, want, [before], both, f"x + {constant:g}")
 
 
 @check("LN-L15", "RM-L15", "GN-L15", "IN-L15", raising="violates")

@@ -16,7 +16,7 @@ from .derived import affine_names, with_parameters
 from .exactly import added, averaged, exact, judge_exactly
 from .exactly import moments as exact_moments
 from .registry import BOTH, check, in_training
-from .relations import sum_of
+from .relations import close_to_sum, sum_of
 
 
 def plain(subject: Subject, case: Case) -> tuple[Case, np.ndarray]:
@@ -103,7 +103,7 @@ def affine_laws(subject: Subject, case: Case) -> Iterator[Finding]:
     subject.prefetch(case, [partial(subject.outputs, c) for c in cases])
     ys = [subject.outputs(c)["y"] for c in cases]
     bounds = [subject.bound(c, "y") for c in cases]
-    yield subject.judge(
-        cases[0], "y", ys[0], added(ys[1], ys[2]), sum_of(*bounds),
+    yield close_to_sum(
+        subject, cases[0], "y", ys[0], added(ys[1], ys[2]), ys[1:], sum_of(*bounds),
         "y(a, beta) + y(b, 0)",
     )  # fmt: skip

@@ -40,7 +40,7 @@ def weights(subject: Subject, case: Case) -> Iterator[Finding]:
         y = subject.outputs(alone)["y"]
         bounds.append(subject.bound(alone, "y"))
         found.append(y)
-        nearest, bound = np.maximum(y.astype(np.float64), 0.0), bounds[-1]
+        nearest, bound = np.fmax(y.astype(np.float64), 0.0), bounds[-1]  # also of a NaN
         yield close(subject, alone, "y", y, nearest, bound, "y is the weight of a branch, which is not negative")
     total = exact(np.stack([y.reshape(-1) for y in found], axis=1))
     yield judge_exactly(

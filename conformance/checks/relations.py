@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ...reference.double_double import DD
 from ...reference.formats import format_of
 from ..cases.case import Case
 from ..judging.findings import Finding, as_exact
@@ -24,9 +25,31 @@ def close(
 ) -> Finding:
     """[~]: a received value equals the related one within the sum of the envelopes.
 
-    ``want`` is float64 and was itself received; ``bound`` adds up the envelopes of all runs.
+    ``want`` is float64 and was itself received; ``bound`` adds up the envelopes of all runs. A value that the other
+    call alone lost to NaN or infinity is as wrong as one that this call lost (A32): the two then change places.
     """
+    value = got.astype(np.float64)
+    if value.shape == want.shape and (lost := np.isfinite(value) & ~np.isfinite(want)).any():
+        got, want = np.where(lost, want, value).astype(got.dtype), np.where(lost, value, want)
     return subject.related(subject.judge(case, name, got, as_exact(want), bound, note), got.shape)
+
+
+def close_to_sum(
+    subject: Subject, case: Case, name: str, got: np.ndarray, want: DD, terms: Sequence[np.ndarray], bound: Bound,
+    note: str,
+) -> Finding:  # fmt: skip
+    """
+    [~]: a received value equals a sum of received values, its ``terms``, and perhaps given ones; ``want`` is the sum.
+
+    Where a term alone is NaN, the relation is violated too. An infinite term says nothing: it may overflow although
+    the sum does not.
+    """
+    value = got.astype(np.float64)
+    lost = np.isfinite(value) & np.any([np.isnan(term.astype(np.float64)) for term in terms], axis=0)
+    if lost.any():
+        got = np.where(lost, np.nan, value).astype(got.dtype)
+        want = DD(np.where(lost, value, want.hi), np.where(lost, 0.0, want.lo))
+    return subject.judge(case, name, got, want, bound, note)
 
 
 def same_y(subject: Subject, case: Case, moved: Case, note: str) -> Finding:
@@ -45,18 +68,11 @@ def same_bits_of_y(subject: Subject, case: Case, moved: Case, note: str, factor:
 
 
 def same(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:
-    """
-    [~]: an output or gradient equals that of another call with the same values.
-
-    A value that the other call alone lost to NaN or infinity is as wrong as one that this call lost.
-    """
+    """[~]: an output or gradient equals that of another call with the same values."""
     if got.dtype == want.dtype and np.array_equal(got, want, equal_nan=True):  # no envelope is needed to see that
         judged = bool(np.isfinite(want.astype(np.float64)).any())  # NaNs that agree say nothing
         return Finding(case, violated=False, judged=judged, ratio=0.0 if judged else None, output=name, note=note)
     bound = subject.bound(case, name)
-    if got.shape == want.shape and got.dtype == want.dtype:
-        lost = np.isfinite(got.astype(np.float64)) & ~np.isfinite(want.astype(np.float64))
-        got, want = np.where(lost, want, got), np.where(lost, got, want)
     return close(subject, case, name, got, want.astype(np.float64), sum_of(bound, bound), note)
 
 

@@ -48,6 +48,9 @@ def linear_blocks(subject: Subject, case: Case) -> Iterator[Finding]:
     first, second = random.integers(-1, 2, (2, n, n))
     inside = case.replace(**{"x": x.astype(dtype), "branch.w": first.astype(dtype)})
     between = subject.outputs(inside)["y"]
+    if not np.isfinite(between.astype(np.float64)).all():
+        yield subject.judge_output(inside, "y", between, note="the first of two blocks")
+        return
     after = case.replace(**{"x": between, "branch.w": second.astype(dtype), "g": _small(random, case)})
     both = (np.eye(n) + first) @ (np.eye(n) + second)
     got = subject.outputs(after)["y"]
@@ -55,6 +58,9 @@ def linear_blocks(subject: Subject, case: Case) -> Iterator[Finding]:
     if subject.forward_only:
         return
     back = subject.pull(after)["dx"]
+    if not np.isfinite(back.astype(np.float64)).all():
+        yield subject.judge_gradient(after, "dx", back, note="back through the second of two blocks")
+        return
     got = subject.pull(inside, back)["dx"]
     want, bound = as_exact(after.g.astype(np.float64) @ both.T), subject.bound(inside, "dx", back)
     yield subject.judge(inside, "dx", got, want, bound, "back through two blocks")

@@ -18,7 +18,7 @@ from .laws_moments import plain
 from .purity import changed, different_values
 from .refusal import outputs_unless_refused
 from .registry import INFERENCE, check, in_inference, in_training, laws_in_inference, ordinary
-from .relations import close, equal, same_gradients, same_y, sum_of
+from .relations import close, close_to_sum, equal, same_gradients, same_y, sum_of
 from .sizes import all_zero, emptied
 from .values import y_of
 
@@ -152,8 +152,9 @@ def affine_in_x(subject: Subject, case: Case) -> Iterator[Finding]:
     cases = [case.replace(x=v) for v in (a, b, (a + b).astype(dtype), np.zeros_like(a))]
     ys = [subject.outputs(c)["y"] for c in cases]
     bounds = [subject.bound(c, "y") for c in cases]
-    yield subject.judge(
-        cases[2], "y", ys[2], added(ys[0], ys[1], -ys[3]),
+    terms = ys[0], ys[1], -ys[3]
+    yield close_to_sum(
+        subject, cases[2], "y", ys[2], added(*terms), terms,
         sum_of(*bounds), "y(a) + y(b) - y(0)",
     )  # fmt: skip
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from normspec.conformance.cases.case import Case
-from normspec.conformance.checks.relations import equal, scaled_exactly
+from normspec.conformance.checks.exactly import added
+from normspec.conformance.checks.relations import close, close_to_sum, equal, scaled_exactly
 from normspec.conformance.judging.findings import Comparison, Finding, as_exact, compare
 from normspec.conformance.judging.subject import Bound, Subject
 from normspec.reference.double_double import DD
@@ -171,6 +172,54 @@ def test_where_calls_disagree_the_envelope_takes_the_place_of_equality() -> None
     assert (near.judged, near.violated, near.ratio) == (True, False, 1.0)
     assert far.violated
     assert "repeated calls differ" in far.note
+
+
+def judging() -> Subject:
+    """A subject that judges with an envelope alone, and knows no exact value."""
+
+    def judge(case: Case, name: str, got: np.ndarray, exact: DD, bound: Bound, note: str) -> Finding:
+        result = compare(got, exact, bound(False))
+        return Finding(case, violated=result.ratio > 1, judged=result.judged > 0, ratio=result.ratio, output=name)
+
+    return cast(Subject, SimpleNamespace(judge=judge, related=lambda found, _: found))
+
+
+def near(got: list[float], want: list[float], dtype: str = "float32") -> Finding:
+    """Relate two received lists by [~], which allows for 1."""
+    a = np.array(got).astype(FORMATS[dtype].dtype)
+    case = Case("layer_norm", {"x": a}, {}, a)
+    return close(judging(), case, "y", a, np.array(want), lambda n: np.ones(a.shape), "twice")
+
+
+@pytest.mark.parametrize("lost", [math.nan, math.inf, -math.inf])
+def test_a_value_that_one_of_two_calls_lost_is_a_difference(lost: float) -> None:
+    """It violates a relation whichever call it is; lost by both, it establishes nothing (A32)."""
+    assert near([1.0, lost], [1.0, 1.0]).violated
+    assert near([1.0, 1.0], [1.0, lost]).violated
+    assert not near([lost], [lost]).judged
+
+
+def test_one_of_two_calls_may_overflow_at_the_edge() -> None:
+    """Where the other call returned about the largest number, an infinity is no loss."""
+    top = FORMATS["float16"].largest
+    assert not near([top], [math.inf], "float16").violated
+    assert near([-top], [math.inf], "float16").violated
+
+
+def test_a_sum_with_a_nan_in_it_is_a_difference() -> None:
+    """A term that alone is NaN violates a relation to a sum; an infinite one says nothing, as it may overflow."""
+
+    def found(got: float, *terms: float) -> Finding:
+        a, others = np.array([got], np.float32), [np.array([term], np.float32) for term in terms]
+        case = Case("layer_norm", {"x": a}, {}, a)
+        with np.errstate(all="ignore"):  # as in a run
+            return close_to_sum(judging(), case, "y", a, added(*others), others, lambda n: np.ones(1), "the sum")
+
+    assert not found(3.0, 1.0, 2.0).violated
+    assert found(3.0, 1.0, math.nan).violated
+    assert found(math.nan, 1.0, 2.0).violated
+    assert not found(math.nan, 1.0, math.nan).judged
+    assert not found(3.0, math.inf, 2.0).judged
 
 
 def test_calls_are_repeated_only_where_bits_differ() -> None:

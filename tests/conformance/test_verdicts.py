@@ -169,6 +169,28 @@ def test_a_function_that_returns_nan_everywhere(operator: str) -> None:
     assert report.exit_status == 1
 
 
+def _first_row(x: np.ndarray, *, alone: bool) -> np.ndarray:
+    """A mask of the values at the first place of the first axis; of none if it is the only one and not to count."""
+    mask = np.zeros(x.shape, bool)
+    if x.ndim > 1 and (alone or x.shape[0] > 1):
+        mask[:1] = True
+    return mask
+
+
+@pytest.mark.parametrize(
+    ("variant", "law", "alone"),
+    [("ln-two-pass", "LN-L7", False), ("hw-plain", "HW-L3", True), ("rs-plain", "RS-L3", True)],
+)
+def test_a_nan_fulfils_no_relation(variant: str, law: str, alone: bool) -> None:
+    """A group is not the same alone where it is NaN in a batch; NaN lies between no two numbers, and is no sum."""
+
+    def spoil(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+        y = call(x, *arguments, **settings)
+        return np.where(_first_row(x, alone=alone), y.dtype.type(np.nan), y)
+
+    assert verdicts(run(variant_function(variant, spoil), requirements={law})) == {law: "fail"}
+
+
 @of_every_operator
 def test_a_function_that_raises_in_one_dtype_alone(operator: str) -> None:
     """A dtype that it refuses is unsupported, with the reason; it conforms in the others."""
