@@ -102,7 +102,7 @@ def shifted_logits(subject: Subject, case: Case) -> Iterator[Finding]:
         if lacking is not None:
             continue
         gradients, wanted = subject.observe(second).gradients, subject.observe(first).gradients
-        for name in gradients.keys() & wanted.keys():
+        for name in (name for name in wanted if name in gradients):
             yield _related(subject, first, second, name, gradients[name], wanted[name], shift)
     if lacking is not None:
         raise lacking

@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 
 from normspec import Report, Verdict
+from normspec.conformance.cases.case import build
+from normspec.conformance.cases.description import Description
+from normspec.conformance.checks.mhc import shifted_logits
 from normspec.conformance.engine.progress import Progress
 
-from .runs import FAULT, NORMALISATIONS, VARIANT, others_at_night, run, specimen, variant_function
+from .runs import FAULT, NORMALISATIONS, VARIANT, others_at_night, run, specimen, subject_of, variant_function
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
@@ -53,6 +56,16 @@ def test_another_seed_gives_other_numbers() -> None:
     first, second = (run(specimen(VARIANT["ln-two-pass"]), seed=seed) for seed in (1, 2))
     assert [r.verdict for r in first.results] == [r.verdict for r in second.results]
     assert [r.ratio for r in first.results] != [r.ratio for r in second.results]
+
+
+def test_gradients_are_judged_in_the_order_of_the_inputs() -> None:
+    """With twelve branches and their logits, MH-L1 judges one gradient after the other, not in the order of a set."""
+    groups = (("normal", 0), ("integers", 1))
+    case = build(Description("mhc", 5, groups, recipe="leaf", count=12, requirements=frozenset({"MH-L1"})), "float32")
+    subject = subject_of("mh-plain")
+    judged = [one.output for one in shifted_logits(subject, case) if one.note == "every logit plus 8"]
+    assert judged == ["y", *subject.observe(case).gradients]
+    assert len(judged) == 15
 
 
 def interrupting(operator: str, when: Callable[[int], bool]) -> Any:
