@@ -25,16 +25,21 @@ from .registry import check
 from .relations import same, same_gradients
 
 
+def agree(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays have the same dtype, shape and numbers: [=], to which -0 is 0 and one NaN is like another."""
+    return same_bits(one, other) or (one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True))
+
+
 def changed(before: np.ndarray, after: np.ndarray, case: Case, name: str, note: str) -> Finding:
     """Return a finding that says whether, and where, an array changed."""
-    if same_bits(before, after):
+    if agree(before, after):
         return Finding(case, violated=False)
     if before.shape != after.shape:
         return Finding(case, violated=True, output=name, note=f"{note}: shape {after.shape}", failure="shape")
+    if before.dtype != after.dtype:
+        return Finding(case, violated=True, output=name, note=f"{note}: dtype {after.dtype.name}", failure="dtype")
     a, b = before.astype(np.float64), after.astype(np.float64)
-    differs = ~((a == b) | (np.isnan(a) & np.isnan(b)))
-    places = np.argwhere(differs)
-    index = tuple(int(i) for i in places[0]) if len(places) else (0,) * a.ndim
+    index = tuple(int(i) for i in np.argwhere(~((a == b) | (np.isnan(a) & np.isnan(b))))[0]) if a.ndim else ()
     return Finding(
         case, violated=True, output=name, index=index, expected=float(a[index]), got=float(b[index]), note=note
     )
@@ -122,7 +127,7 @@ _CALLS_IN_A_ROUND = 32
 class Repetitions:
     """Differences that repeated calls of a case showed, compared with the first call."""
 
-    #: The first result whose bits differed: its name, its value in the first call, and the value that differed.
+    #: The first result that differed: its name, its value in the first call, and the value that differed.
     difference: tuple[str, np.ndarray, np.ndarray] | None = None
     #: The findings about results that differ, up to the first violation.
     findings: list[Finding] = attrs.field(factory=list)
@@ -133,7 +138,7 @@ class Repetitions:
 
 
 def _repetitions(subject: Subject, case: Case) -> Repetitions:
-    """Call a case repeatedly, once for both checks. The envelope judges only results whose bits differ."""
+    """Call a case repeatedly, once for both checks. The envelope judges only results that differ."""
     if case not in subject.repeated:
         found = Repetitions()
         for name, first, value in _differences(subject, case):
@@ -153,7 +158,7 @@ _THREADED_ROUNDS = 1
 
 
 def _differences(subject: Subject, case: Case) -> Iterator[tuple[str, np.ndarray | None, np.ndarray]]:
-    """Yield the results whose bits differ: name, the first result to compare it with, and the value."""
+    """Yield the results that differ: name, the first result to compare it with, and the value."""
     rounds = subject.repetitions(case) // _CALLS_IN_A_ROUND
     threaded = min(rounds, _THREADED_ROUNDS) if case.x.size >= LARGE else rounds
     for alone, count in ((False, threaded), (True, rounds - threaded)):
@@ -175,7 +180,7 @@ def _different_outputs(
             yield from ((name, None, value) for name, value in first.items())
         for outputs in several:
             for name, value in outputs.items():
-                if not same_bits(first[name], value):
+                if not agree(first[name], value):
                     yield name, first[name], value
 
 
@@ -198,7 +203,7 @@ def _different_gradients(
         for found in several:
             for name, value in found.items():
                 known = first.get(name, np.zeros_like(value))
-                if not same_bits(known, value):
+                if not agree(known, value):
                     yield name, known, value
 
 

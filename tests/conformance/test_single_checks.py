@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from collections.abc import Callable
+from itertools import cycle, permutations
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -38,7 +39,7 @@ from normspec.reference.double_double import DD
 from normspec.reference.formats import FORMATS
 from normspec.spec.errors import Unsupported
 
-from .runs import VARIANT, function, specimen, subject_of
+from .runs import VARIANT, function, run, specimen, subject_of, variant_function, verdicts
 
 TWO = (("normal", 0), ("normal", 1))
 ROW = build(Description("layer_norm", 3, TWO), "float32")
@@ -88,6 +89,28 @@ def test_what_changed_is_told() -> None:
     found = changed(before, before[:2], ROW, "x", "it")
     assert (found.violated, found.note, found.failure) == (True, "it: shape (2,)", "shape")
     assert not changed(before, before.copy(), ROW, "x", "it").violated
+
+
+def test_the_sign_of_a_zero_is_no_change() -> None:
+    """Nor is which NaN it is: [=] examines neither. Another dtype is one."""
+    before, after = np.array([-0.0, np.nan], np.float32), np.array([0.0, np.nan], np.float32)
+    after[1:].view(np.uint32)[:] += 1
+    assert before.tobytes() != after.tobytes()
+    assert not changed(before, after, ROW, "x", "it").violated
+    assert not changed(np.array(-0.0), np.array(0.0), ROW, "x", "it").violated
+    assert changed(np.array(1.0), np.array(2.0), ROW, "x", "it").violated
+    found = changed(before, before.astype(np.float64), ROW, "x", "it")
+    assert (found.violated, found.note, found.failure) == (True, "it: dtype float64", "dtype")
+
+
+def test_repetitions_may_differ_in_the_sign_of_a_zero() -> None:
+    """CM-P3 holds of a function whose results are zeros of another sign each time."""
+    signs = cycle([0.0, -0.0, -0.0])
+
+    def change(call: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+        return np.full_like(call(*arguments, **settings), next(signs))
+
+    assert verdicts(run(variant_function("rs-plain", change), requirements={"CM-P3"})) == {"CM-P3": "pass"}
 
 
 def test_the_bound_of_a_slope() -> None:
