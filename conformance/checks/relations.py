@@ -140,8 +140,10 @@ def _bits(
     a, b = got.astype(np.float64), want.astype(np.float64)
     size = np.maximum(np.abs(a), np.abs(b))
     with np.errstate(invalid="ignore"):
-        judged = ((size >= stored.smallest_normal) & (size < stored.largest)) | (size == 0)
-        judged |= (np.isfinite(a) != np.isfinite(b)) | (given & (b == 0))
+        judged = ((size >= stored.smallest_normal) & np.isfinite(size)) | (size == 0)
+        # NaN is no infinity, and neither is the infinity of the other sign; NaNs and equal infinities say nothing.
+        judged |= ~np.isfinite(size) & (a != b) & ~(np.isnan(a) & np.isnan(b))
+        judged |= given & (b == 0)
     if where is not None:
         judged = judged & where
     differs = judged & (a != b)

@@ -166,6 +166,21 @@ def test_a_number_is_not_equal_to_what_is_none(wrong: float) -> None:
     assert related([1.0, 1.0], [wrong, 1.0]).violated
 
 
+def test_one_infinity_is_not_equal_to_the_other() -> None:
+    """Nor is a NaN equal to an infinity."""
+    assert related([math.inf], [-math.inf]).violated
+    assert related([math.nan], [math.inf]).violated
+
+
+@of_every_dtype
+def test_the_largest_number_is_judged_like_any_other(dtype: str) -> None:
+    """A result that was clamped to it is not equal to an ordinary number."""
+    top = FORMATS[dtype].largest
+    assert related([top], [1.0], dtype).violated
+    found = related([top, -top], [top, -top], dtype)
+    assert (found.judged, found.violated) == (True, False)
+
+
 def test_where_calls_disagree_the_envelope_takes_the_place_of_equality() -> None:
     """A target that does not repeat its bits is held to [~] instead of [=], and not to nothing."""
     near, far = related([1.0], [2.0], repeats=False), related([1.0], [2.5], repeats=False)
