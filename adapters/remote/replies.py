@@ -26,6 +26,7 @@ OPTIONAL: Mapping[str, Any] = {
     "accepts_all": True,
     "has_seams": False,
     "has_defaults": False,
+    "has_modes": False,
     "fixed": {},
     "names_parameters": False,
     "layers": (),
@@ -129,7 +130,7 @@ def _known(value: Any, names: Collection[str] = ()) -> bool:
 _BINDING = _fields(
     operator=_text, name=_text, conventions=_texts, conventions_on=_texts_by_name, reasons=_texts,
     expected=_texts, known=_all(_known), lacking=_all(_text), accepts_all=_flag, has_seams=_flag, has_defaults=_flag,
-    fixed=lambda value, names: isinstance(value, dict), names_parameters=_flag, layers=_all(_text),
+    has_modes=_flag, fixed=lambda value, names: isinstance(value, dict), names_parameters=_flag, layers=_all(_text),
     tracks_calls=_flag,
 )  # fmt: skip
 

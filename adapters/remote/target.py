@@ -147,6 +147,7 @@ def _binding(host: Host, place: int, said: Mapping[str, Any]) -> RemoteBinding:
             *(_known(host, place, entry, one) for entry, one in enumerate(found["known"])),
         ),
         accepts=accepts_all if found["accepts_all"] else _accepts(host, place),
+        has_modes=found["has_modes"],
         unsupported_keywords=frozenset(found["lacking"]),
         seams=_elsewhere if found["has_seams"] else None,
         defaults=_elsewhere if found["has_defaults"] else None,

@@ -263,6 +263,7 @@ def _described(binding: Binding, bridge: Bridge) -> dict[str, Any]:
         "accepts_all": binding.accepts is accepts_all,
         "has_seams": binding.seams is not None,
         "has_defaults": binding.defaults is not None,
+        "has_modes": binding.has_modes,
         "fixed": binding.fixed.to_plain(),
         "names_parameters": binding.names_parameters,
         "layers": list(binding.layers),

@@ -126,18 +126,21 @@ def _shows(case: Case) -> bool:
 
 
 def _swallowed(subject: Subject, bad: Case, shown: np.ndarray, note: str, *, nan: bool) -> Iterator[Finding]:
-    """Judge whether each output is NaN, or at least not finite, where it must be."""
-    outputs = subject.outputs(bad)
-    for name, where in {"y": shown, **_statistics_shown(bad)}.items():
-        value = outputs[name].astype(np.float64)
-        wrong = where & (~np.isnan(value) if nan else np.isfinite(value))
-        if not wrong.any():
-            yield Finding(bad, violated=False, output=name)
-            continue
-        index = tuple(int(i) for i in np.argwhere(wrong)[0])
-        yield Finding(
-            bad, violated=True, output=name, index=index, expected=float("nan"), got=float(value[index]), note=note,
-        )  # fmt: skip
+    """Judge whether each output is NaN, or at least not finite, where it must be, in each mode."""
+    for mode in subject.modes(bad):
+        outputs = subject.outputs(bad, mode)
+        words = note if mode == "training" else f"{note} in inference mode"
+        for name, where in {"y": shown, **_statistics_shown(bad)}.items():
+            value = outputs[name].astype(np.float64)
+            wrong = where & (~np.isnan(value) if nan else np.isfinite(value))
+            if not wrong.any():
+                yield Finding(bad, violated=False, output=name)
+                continue
+            index = tuple(int(i) for i in np.argwhere(wrong)[0])
+            yield Finding(
+                bad, violated=True, output=name, index=index, expected=float("nan"), got=float(value[index]),
+                note=words,
+            )  # fmt: skip
 
 
 def _statistics_shown(bad: Case) -> dict[str, np.ndarray]:

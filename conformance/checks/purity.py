@@ -88,7 +88,8 @@ def _unchanged(subject: Subject, case: Case, layout: str) -> Iterator[Finding]:
                 yield changed(given, now, case, name, f"{name} was changed by {when}{where}")
 
     def asked() -> Iterator[Callable[[], object]]:
-        yield started(wrt=()).inputs
+        for mode in subject.modes(case):
+            yield started(wrt=(), mode=mode).inputs
         evaluation = started()
         yield evaluation.inputs
         if not subject.forward_only:
@@ -98,9 +99,10 @@ def _unchanged(subject: Subject, case: Case, layout: str) -> Iterator[Finding]:
 
     subject.prefetch(case, asked())
     # Untracked first: with gradients tracked, a framework may refuse any change of x.
-    untracked = started(wrt=())
-    untracked.outputs()
-    yield from inputs_kept(untracked, "the call")
+    for mode in subject.modes(case):
+        untracked = started(wrt=(), mode=mode)
+        untracked.outputs()
+        yield from inputs_kept(untracked, "the call" if mode == "training" else "the call in inference mode")
     evaluation = started()
     evaluation.outputs()
     yield from inputs_kept(evaluation, "the call")

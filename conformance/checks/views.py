@@ -60,7 +60,8 @@ def _calls(subject: Subject, views: Iterable[View]) -> Iterator[Callable[[], obj
                 yield from subject.missing_calls(case)
                 seen.append(case)
             if _is_called_untracked(subject, layouts, cotangent):
-                yield partial(subject.start, case, layouts=layouts, wrt=())
+                mode = subject.modes(case)[-1]
+                yield partial(subject.start, case, layouts=layouts, wrt=(), mode=mode)
             if subject.forward_only:
                 yield partial(subject.start, case, layouts=layouts)
             else:
@@ -85,12 +86,14 @@ def _compared(
     handed = handed or case
     plain = subject.observe(case)
     expected = plain.started
-    untracked = plain.outputs if _is_called_untracked(subject, layouts, cotangent) else {}
+    untracked = plain.untracked if _is_called_untracked(subject, layouts, cotangent) else {}
     try:
         if untracked:
-            outputs = subject.start(handed, layouts=layouts, wrt=()).outputs()
+            mode = subject.modes(case)[-1]
+            outputs = subject.start(handed, layouts=layouts, wrt=(), mode=mode).outputs()
+            how = "no gradients tracked" if mode == "training" else "in inference mode"
             for name, value in checked_shapes(outputs, case).items():
-                yield same(subject, handed, name, value, untracked[name], f"{note}, no gradients tracked")
+                yield same(subject, handed, name, value, untracked[name], f"{note}, {how}")
         evaluation = subject.start(handed, layouts=layouts)
     except LayoutNotApplicable:
         return None

@@ -56,6 +56,7 @@ class Observation:
     _outputs: dict[str, np.ndarray] | None = None
     _gradients: dict[str, np.ndarray] | None = None
     _tracked: dict[str, np.ndarray] = attrs.field(factory=dict)
+    _untracked: dict[str, np.ndarray] | None = None
     _failure: Exception | None = None
     _gradient_failure: Exception | None = None
 
@@ -92,6 +93,16 @@ class Observation:
         """Outputs of the call whose gradients were taken. A functional framework returns only y."""
         _ = self.gradients
         return self._tracked
+
+    @property
+    def untracked(self) -> dict[str, np.ndarray]:
+        """The outputs of a call without gradients, in the last of Subject.modes."""
+        mode = self._subject.modes(self.case)[-1]
+        if mode == "training":
+            return self.outputs
+        if self._untracked is None:
+            self._untracked = self._subject.outputs(self.case, mode)
+        return self._untracked
 
     @property
     def started(self) -> dict[str, np.ndarray]:
@@ -311,6 +322,15 @@ class Subject:
         if not own:
             return None
         return own.declines(case.operator, case.x.shape, case.settings) or own.lacks(case.inputs)
+
+    def modes(self, case: Case) -> tuple[str, ...]:
+        """
+        The modes in which a call without gradients may run code of its own: inference too, for a layer that has modes.
+
+        The mode of a batch_norm is a setting of the case.
+        """
+        both = self.binding.has_modes and not case.record.has_modes
+        return ("training", "inference") if both else ("training",)
 
     def outputs(self, case: Case, mode: str = "training") -> dict[str, np.ndarray]:
         """The outputs of a fresh call, with their shapes checked."""

@@ -65,6 +65,20 @@ def test_the_target_is_described_alike(here, there):
         assert mine.accepts(shape, settings) == other.accepts(shape, settings)
 
 
+def test_whether_there_are_modes_crosses_over(function):
+    """A worker tells that its target has modes of training and inference."""
+    plain = "def layer_norm(x, gamma, beta, *, eps, axes):\n    return x\n"
+    layer = """
+        class Layer:
+            def __call__(self, x, gamma, beta, *, eps, axes):
+                return x
+            train = eval = forward = __call__
+        layer_norm = Layer()
+    """
+    assert not function(plain).bindings[0].has_modes
+    assert function(layer).bindings[0].has_modes
+
+
 def test_traits_cross_over(there, monkeypatch):
     """The traits that a worker measures of its platform arrive here, and are measured once."""
     said = [{"dtype": "float32", "key": "subnormals", "value": "flushed", "evidence": "products become 0"}]

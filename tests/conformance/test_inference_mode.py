@@ -1,0 +1,73 @@
+"""What a layer does in inference mode alone is judged by the requirement that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from normspec.adapters.binding import Binding
+from normspec.adapters.numpy import BRIDGE
+from normspec.adapters.target import Target
+from normspec.conformance.faults.layouts import read_on
+
+from .runs import VARIANT, run, verdicts
+
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
+Call = Callable[..., Any]
+
+
+def layer(in_inference: Callable[..., Any], *, has_modes: bool = True) -> Target:
+    """A sound layer_norm that calls ``in_inference(call, x, ...)`` in inference mode."""
+    made = VARIANT["ln-two-pass"].build()
+
+    def call(x: np.ndarray, *arguments: Any, mode: str = "training", **settings: Any) -> Any:
+        if mode == "training":
+            return made.call(x, *arguments, **settings)
+        return in_inference(made.call, x, *arguments, **settings)
+
+    binding = Binding("layer_norm", "own", call, {"vjp": made.vjp}, has_modes=has_modes)
+    return Target("own", "numpy", np.__version__, BRIDGE, (binding,))
+
+
+def sound(call: Call, x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
+    """The same as in training."""
+    return call(x, *arguments, **settings)
+
+
+def in_place(call: Call, x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
+    """y overwrites x: nothing is to be differentiated."""
+    x[...] = call(x, *arguments, **settings)
+    return x.copy()
+
+
+def by_memory(call: Call, x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
+    """x is read from memory in sequence."""
+    return call(read_on(x), *arguments, **settings)
+
+
+def without_nan(call: Call, x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
+    """What is not a number becomes 0, as in a layer that is to serve."""
+    return np.nan_to_num(call(x, *arguments, **settings))
+
+
+ABOUT = ("CM-P1", "CM-V1", "CM-V3", "CM-N3", "CM-N4")
+
+
+@pytest.mark.parametrize(
+    ("in_inference", "violated"),
+    [(sound, ()), (in_place, ("CM-P1",)), (by_memory, ("CM-V1",)), (without_nan, ("CM-N3", "CM-N4"))],
+)
+def test_a_layer_is_judged_in_inference_mode_too(in_inference: Callable[..., Any], violated: tuple[str, ...]) -> None:
+    """Each mistake violates its own requirement, although the layer is sound in training."""
+    report = run(layer(in_inference), requirements=ABOUT)
+    assert {name for name, verdict in verdicts(report).items() if verdict == "fail"} == set(violated)
+    assert all("in inference mode" in one.reason for one in report.failures())
+
+
+def test_what_has_no_modes_is_not_called_in_inference_mode() -> None:
+    """Of a function these requirements make no such call."""
+    assert set(verdicts(run(layer(in_place, has_modes=False), requirements=ABOUT)).values()) == {"pass"}
