@@ -14,6 +14,7 @@ from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .derived import with_value
 from .registry import check, laws_in_inference, recipes
+from .showing import judge_shown
 
 #: The inputs besides x, the logits and the leaves of parts; CM-N3 and CM-N5 are about those three.
 _PARAMETERS = ("gamma", "beta", "running_mean", "running_var")
@@ -55,21 +56,11 @@ def _dependent(subject: Subject, case: Case, moved: Case, *, gradients: bool) ->
 def _shown(subject: Subject, bad: Case, masks: Mapping[str, np.ndarray], note: str) -> Iterator[Finding]:
     """Judge whether the results of a case with a NaN are NaN where they must be."""
     outputs = OPERATORS[bad.operator].outputs
-    found = subject.outputs(bad) if any(name in outputs for name in masks) else {}
+    if any(name in outputs for name in masks):
+        for where_called, found in subject.outputs_in_modes(bad):
+            yield from judge_shown(bad, found, masks, f"{note}{where_called}")
     if any(name not in outputs for name in masks):
-        found = {**found, **subject.pull(bad)}
-    for name, mask in masks.items():
-        if name not in found:
-            continue
-        value = found[name].astype(np.float64)
-        wrong = mask & ~np.isnan(value)
-        if not wrong.any():
-            yield Finding(bad, violated=False, output=name, note=note)
-            continue
-        index = tuple(int(i) for i in np.argwhere(wrong)[0])
-        yield Finding(
-            bad, violated=True, output=name, index=index, expected=float("nan"), got=float(value[index]), note=note
-        )
+        yield from judge_shown(bad, subject.pull(bad), masks, note)
 
 
 @check("CM-N6", every=laws_in_inference, when=_depends_on_most_values, raising="violates")

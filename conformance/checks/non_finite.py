@@ -18,6 +18,7 @@ from ..judging.subject import Subject
 from .groups import group_count
 from .registry import check, recipes
 from .relations import same
+from .showing import judge_shown
 
 _INFINITIES = (np.inf, -np.inf)
 
@@ -94,6 +95,12 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
     y = clean.started["y"]
     poisoned = {poison: _poisoned(case, poison) for poison in (np.nan, *_INFINITIES)}
 
+    for mode in subject.modes(case)[1:]:
+        for poison, bad in poisoned.items():
+            got = subject.outputs(bad.case, mode)["y"]
+            finding = same(subject, case, "y", np.where(bad.y, y, got), y, f"{poison} elsewhere in x in {mode} mode")
+            yield attrs.evolve(finding, case=bad.case)
+
     def pulled(bad: Case) -> object:
         return subject.start(bad).pull(case.g)
 
@@ -125,22 +132,11 @@ def _shows(case: Case) -> bool:
     return several and not case.parts.get("activation")
 
 
-def _swallowed(subject: Subject, bad: Case, shown: np.ndarray, note: str, *, nan: bool) -> Iterator[Finding]:
+def _judged(subject: Subject, bad: Case, shown: np.ndarray, note: str, *, nan: bool) -> Iterator[Finding]:
     """Judge whether each output is NaN, or at least not finite, where it must be, in each mode."""
-    for mode in subject.modes(bad):
-        outputs = subject.outputs(bad, mode)
-        words = note if mode == "training" else f"{note} in inference mode"
-        for name, where in {"y": shown, **_statistics_shown(bad)}.items():
-            value = outputs[name].astype(np.float64)
-            wrong = where & (~np.isnan(value) if nan else np.isfinite(value))
-            if not wrong.any():
-                yield Finding(bad, violated=False, output=name)
-                continue
-            index = tuple(int(i) for i in np.argwhere(wrong)[0])
-            yield Finding(
-                bad, violated=True, output=name, index=index, expected=float("nan"), got=float(value[index]),
-                note=words,
-            )  # fmt: skip
+    masks = {"y": shown, **_statistics_shown(bad)}
+    for where_called, outputs in subject.outputs_in_modes(bad):
+        yield from judge_shown(bad, outputs, masks, f"{note}{where_called}", nan=nan)
 
 
 def _statistics_shown(bad: Case) -> dict[str, np.ndarray]:
@@ -156,7 +152,7 @@ def nan_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     """A NaN in x makes every element of an output that depends on it NaN."""
     _ = subject.observe(case).outputs
     bad = _poisoned(case, np.nan)
-    yield from _swallowed(subject, bad.case, bad.shown, "a NaN in x was swallowed", nan=True)
+    yield from _judged(subject, bad.case, bad.shown, "a NaN in x was swallowed", nan=True)
 
 
 @check("CM-N4", when=_shows, raising="violates")
@@ -165,7 +161,7 @@ def infinity_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
     for poison in _INFINITIES:
         bad = _poisoned(case, poison)
-        yield from _swallowed(subject, bad.case, bad.shown, f"{poison} in x was swallowed", nan=False)
+        yield from _judged(subject, bad.case, bad.shown, f"{poison} in x was swallowed", nan=False)
 
 
 # The parts of these recipes return their leaves, which a check can make NaN.
@@ -175,7 +171,7 @@ def parts_show(subject: Subject, case: Case) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
     for name in _leaves_that_count(case):
         bad, shown = _nan_in_leaf(case, name)
-        yield from _swallowed(subject, bad, shown, f"a NaN in {name} was swallowed", nan=True)
+        yield from _judged(subject, bad, shown, f"a NaN in {name} was swallowed", nan=True)
 
 
 def _leaves_that_count(case: Case) -> list[str]:

@@ -19,6 +19,10 @@ def sizes(subject: Subject, case: Case) -> Iterator[Finding]:
     note = f"x of shape {case.x.shape}"
     for name, value in subject.observe(case).outputs.items():
         yield subject.judge_output(case, name, value, note=note)
+    if not subject.slow:
+        for mode in subject.modes(case)[1:]:
+            y = subject.outputs(case, mode)["y"]
+            yield subject.judge_output(case, "y", y, note=f"{note} in {mode} mode")
     if subject.forward_only:
         return
     for name, value in subject.observe(case).gradients.items():
@@ -50,6 +54,8 @@ def no_groups(subject: Subject, case: Case) -> Iterator[Finding]:
         return
     _ = subject.observe(case).outputs
     empty = emptied(case)
+    for mode in subject.modes(empty)[1:]:
+        subject.outputs(empty, mode)  # it checks the shape
     evaluation = subject.start(empty)
     y = evaluation.outputs()["y"]
     if y.shape != empty.x.shape:

@@ -109,13 +109,13 @@ def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
     for role in _each_part(case):
         for kind in range(len(PART_ERRORS)):
             bad = with_wrapped(case, role, "raising", kind)
-            words = _swallowed(subject, bad)
+            words = _came_instead(subject, bad)
             yield Finding(bad, violated=bool(words), output="y", note=f"{role} raised, and {words}")
             if words:
                 return
 
 
-def _swallowed(subject: Subject, bad: Case) -> str:
+def _came_instead(subject: Subject, bad: Case) -> str:
     """The outcome in place of a part's exception, in words; empty if the exception itself came."""
     try:
         subject.outputs(bad, mode="inference")

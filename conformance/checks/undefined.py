@@ -26,7 +26,8 @@ def _judge_other_groups(subject: Subject, bad: Case, group: int, note: str) -> I
     rows = np.ones((group_count(bad), bad.x.size // group_count(bad)), bool)
     rows[group] = False
     others = bad.layout.back(rows)
-    yield subject.judge_output(bad, "y", subject.outputs(bad)["y"], where=others, note=note)
+    for where_called, outputs in subject.outputs_in_modes(bad):
+        yield subject.judge_output(bad, "y", outputs["y"], where=others, note=f"{note}{where_called}")
     if subject.forward_only:
         return
     dx = subject.pull(bad)["dx"]

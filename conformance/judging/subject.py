@@ -332,6 +332,11 @@ class Subject:
         both = self.binding.has_modes and not case.record.has_modes
         return ("training", "inference") if both else ("training",)
 
+    def outputs_in_modes(self, case: Case) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+        """The outputs of a fresh call in each of these modes, with words that tell the mode if it is not training."""
+        for mode in self.modes(case):
+            yield "" if mode == "training" else " in inference mode", self.outputs(case, mode)
+
     def outputs(self, case: Case, mode: str = "training") -> dict[str, np.ndarray]:
         """The outputs of a fresh call, with their shapes checked."""
         return self.repeated_outputs(case, 1, mode)[0]

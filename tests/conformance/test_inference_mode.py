@@ -54,18 +54,52 @@ def without_nan(call: Call, x: np.ndarray, *arguments: Any, **settings: Any) -> 
     return np.nan_to_num(call(x, *arguments, **settings))
 
 
-ABOUT = ("CM-P1", "CM-V1", "CM-V3", "CM-N3", "CM-N4")
+def with_gamma_a_number(call: Call, x: np.ndarray, gamma: Any, *arguments: Any, **settings: Any) -> np.ndarray:
+    """A gamma that is NaN becomes 0."""
+    return call(x, None if gamma is None else np.nan_to_num(gamma), *arguments, **settings)
+
+
+def leaking(call: Call, x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
+    """All that is not finite in x reaches all of y."""
+    return call(x, *arguments, **settings) + x.dtype.type(0) * x.sum()
+
+
+def without_tail(call: Call, x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
+    """The last value of a group of 1,025 to 4,096 values is lost."""
+    y = call(x, *arguments, **settings)
+    if 1024 < x.shape[-1] <= 4096:
+        y[..., -1] = 0
+    return y
+
+
+def refusing_nothing(call: Call, x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
+    """It raises where there is no group."""
+    if not x.size:
+        raise ValueError("nothing to normalise")
+    return call(x, *arguments, **settings)
+
+
+ABOUT = ("CM-P1", "CM-V1", "CM-V3", "CM-N1", "CM-N3", "CM-N4", "CM-N6", "CM-N8", "CM-S1", "CM-S2")
 
 
 @pytest.mark.parametrize(
     ("in_inference", "violated"),
-    [(sound, ()), (in_place, ("CM-P1",)), (by_memory, ("CM-V1",)), (without_nan, ("CM-N3", "CM-N4"))],
+    [
+        (sound, ()),
+        (in_place, ("CM-P1",)),
+        (by_memory, ("CM-V1",)),
+        (without_nan, ("CM-N3", "CM-N4", "CM-N6")),
+        (with_gamma_a_number, ("CM-N6",)),
+        (leaking, ("CM-N1",)),
+        (without_tail, ("CM-S1",)),
+        (refusing_nothing, ("CM-S2",)),
+    ],
 )
 def test_a_layer_is_judged_in_inference_mode_too(in_inference: Callable[..., Any], violated: tuple[str, ...]) -> None:
     """Each mistake violates its own requirement, although the layer is sound in training."""
     report = run(layer(in_inference), requirements=ABOUT)
     assert {name for name, verdict in verdicts(report).items() if verdict == "fail"} == set(violated)
-    assert all("in inference mode" in one.reason for one in report.failures())
+    assert all("in inference mode" in one.reason or "nothing to normalise" in one.reason for one in report.failures())
 
 
 def test_what_has_no_modes_is_not_called_in_inference_mode() -> None:
