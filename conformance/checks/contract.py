@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
 
 from ...adapters.binding import differentiable
-from ...spec.errors import BadOutput, BadSibling, MissingGradient, TargetRaised, Unsupported
+from ...spec.errors import BadOutput, MissingGradient, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..judging.calls import checked_shapes
 from ..judging.findings import Finding
 from ..judging.known import failure_shown
 from ..judging.subject import Subject
 from ..judging.truth import gradient_name, owner_of
-from .refusal import outputs_unless_refused
+from .refusal import judge_refusals
 from .registry import check, in_training
 from .relations import same
 
@@ -163,25 +163,11 @@ def _bad_calls(case: Case) -> Iterator[tuple[str, Case]]:
         yield "an axis does not exist", case.replace(axes=(-case.x.ndim - 1, *case.settings["axes"]))
 
 
-def _refused(subject: Subject, calls: Iterable[tuple[str, Case]]) -> Iterator[Finding]:
-    """Judge whether the target raises for each of these calls; each comes with what is wrong with it."""
-    for wrong, bad in calls:
-        try:
-            refused = outputs_unless_refused(subject, bad) is None
-        except BadSibling:
-            refused = True
-        except BadOutput as returned:
-            yield _violation(bad, "y", f"{wrong}, and was accepted: {returned}", "accepts")
-            continue
-        note = f"{wrong}, and the call returned without raising"
-        yield Finding(bad, violated=not refused, output="y", note=note, failure="accepts")
-
-
 @check("CM-A1", when=in_training)
 def bad_arguments(subject: Subject, case: Case) -> Iterator[Finding]:
     """Meaningless arguments raise."""
     _ = subject.observe(case).outputs
-    yield from _refused(subject, _bad_calls(case))
+    yield from judge_refusals(subject, _bad_calls(case))
 
 
 #: Numbers that cannot be added to a variance, and numbers that cannot weight an average. The negative eps is smaller
@@ -194,11 +180,11 @@ _BAD_MOMENTUM = (-0.25, 1.25, math.nan)
 def bad_eps(subject: Subject, case: Case) -> Iterator[Finding]:
     """An eps that is negative or not finite raises."""
     _ = subject.observe(case).outputs
-    yield from _refused(subject, ((f"eps is {eps:g}", case.replace(eps=eps)) for eps in _BAD_EPS))
+    yield from judge_refusals(subject, ((f"eps is {eps:g}", case.replace(eps=eps)) for eps in _BAD_EPS))
 
 
 @check("BN-A1", when=in_training)
 def bad_momentum(subject: Subject, case: Case) -> Iterator[Finding]:
     """A momentum that is outside 0 to 1 raises in training."""
     _ = subject.observe(case).outputs
-    yield from _refused(subject, ((f"momentum is {m:g}", case.replace(momentum=m)) for m in _BAD_MOMENTUM))
+    yield from judge_refusals(subject, ((f"momentum is {m:g}", case.replace(momentum=m)) for m in _BAD_MOMENTUM))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 
-from ...spec.errors import CannotVary, TargetRaised, Unsupported
+from ...spec.errors import BadOutput, BadSibling, CannotVary, TargetRaised, Unsupported
 from ..cases.case import Case
+from ..judging.findings import Finding
 from ..judging.subject import Subject
 
 
@@ -21,3 +24,17 @@ def outputs_unless_refused(subject: Subject, case: Case, mode: str = "training")
         raise
     except (TargetRaised, Unsupported):
         return None
+
+
+def judge_refusals(subject: Subject, calls: Iterable[tuple[str, Case]], mode: str = "training") -> Iterator[Finding]:
+    """Judge whether the target raises for each of these calls; each comes with what is wrong with it."""
+    for wrong, bad in calls:
+        returned = ""
+        try:
+            refused = outputs_unless_refused(subject, bad, mode) is None
+        except BadSibling:  # what says which calls the target takes does not know what to say of this one
+            refused = True
+        except BadOutput as output:
+            refused, returned = False, f": {output}"
+        note = f"{wrong}, and the call returned without raising{returned}"
+        yield Finding(bad, violated=not refused, output="y", note=note, failure="accepts")

@@ -13,7 +13,7 @@ from ..judging.subject import Subject
 from .composed_values import reached
 from .part_calls import handed_twice, roles
 from .purity import changed, different_values
-from .refusal import outputs_unless_refused
+from .refusal import judge_refusals, outputs_unless_refused
 from .registry import check, recipes
 from .relations import same
 
@@ -59,29 +59,23 @@ def buffers_stay_theirs(subject: Subject, case: Case) -> Iterator[Finding]:
         yield changed(before, evaluation.outputs()["y"], case, "y", note)
 
 
-def _refused(subject: Subject, case: Case, kind: str, words: str) -> Iterator[Finding]:
+def _each_refused(subject: Subject, case: Case, kind: str, words: str) -> Iterator[Finding]:
+    """Judge whether a call raises with a part of this kind in each of the roles."""
     _ = subject.observe(case).outputs
-    for role in before_y(case):
-        bad = with_wrapped(case, role, kind)
-        try:
-            outputs = outputs_unless_refused(subject, bad, mode="inference")
-            what = f"y has shape {bad.x.shape}"
-        except BadOutput as returned:
-            outputs, what = {}, str(returned)
-        note = f"{role} {words}, and the call returned without raising: {what}"
-        yield Finding(bad, violated=outputs is not None, output="y", note=note, failure="accepts")
+    calls = ((f"{role} {words}", with_wrapped(case, role, kind)) for role in before_y(case))
+    yield from judge_refusals(subject, calls, mode="inference")
 
 
 @check("CM-C5", when=lambda case: case.x.shape[-1] > 2)
 def misshapen_result(subject: Subject, case: Case) -> Iterator[Finding]:
     """A part's result that cannot be broadcast to x's shape raises."""
-    yield from _refused(subject, case, "misshapen", "returned one feature too few")
+    yield from _each_refused(subject, case, "misshapen", "returned one feature too few")
 
 
 @check("CM-C6", when=lambda case: case.x.shape[-1] > 1)
 def broadcast_result(subject: Subject, case: Case) -> Iterator[Finding]:
     """A part's result that would be broadcast to x's shape raises."""
-    yield from _refused(subject, case, "broadcasting", "returned one feature, to be broadcast")
+    yield from _each_refused(subject, case, "broadcasting", "returned one feature, to be broadcast")
 
 
 #: x's dtype -> another dtype that a part may return: a wider one, which y would take, where there is one.
