@@ -31,10 +31,12 @@ def _of_parameters(case: Case, name: str) -> bool:
     return owner_of(name) in OPERATORS[case.operator].parameters
 
 
-def _typed(case: Case, name: str, value: np.ndarray, dtype: np.dtype, deviates: tuple[str, ...] = ()) -> Finding:
+def _typed(
+    case: Case, name: str, value: np.ndarray, dtype: np.dtype, deviates: tuple[str, ...] = (), where_called: str = ""
+) -> Finding:
     words = mistyped(name, value, dtype)
     if words:
-        return Finding(case, violated=True, output=name, note=words, failure="dtype")
+        return Finding(case, violated=True, output=name, note=f"{words}{where_called}", failure="dtype")
     return Finding(case, violated=False, output=name, deviates=deviates)
 
 
@@ -61,6 +63,8 @@ def dtypes_of_data(subject: Subject, case: Case) -> Iterator[Finding]:
     """y, dx and the gradients of leaves have the dtype of x; a y declared promoted, that of its cotangent."""
     deviates = ("mixed_dtypes",) if case.promoted else ()
     yield _typed(case, "y", subject.observe(case).outputs["y"], case.g.dtype, deviates)
+    for where_called, outputs in subject.outputs_in_modes(case, but_training=True):
+        yield _typed(case, "y", outputs["y"], case.g.dtype, deviates, where_called)
     if subject.forward_only:
         return
     for name, value in _gradients(subject, case).items():

@@ -95,11 +95,10 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
     y = clean.started["y"]
     poisoned = {poison: _poisoned(case, poison) for poison in (np.nan, *_INFINITIES)}
 
-    for mode in subject.modes(case)[1:]:
-        for poison, bad in poisoned.items():
-            got = subject.outputs(bad.case, mode)["y"]
-            finding = same(subject, case, "y", np.where(bad.y, y, got), y, f"{poison} elsewhere in x in {mode} mode")
-            yield attrs.evolve(finding, case=bad.case)
+    for poison, bad in poisoned.items():
+        for where_called, outputs in subject.outputs_in_modes(bad.case, but_training=True):
+            got, note = np.where(bad.y, y, outputs["y"]), f"{poison} elsewhere in x{where_called}"
+            yield attrs.evolve(same(subject, case, "y", got, y, note), case=bad.case)
 
     def pulled(bad: Case) -> object:
         return subject.start(bad).pull(case.g)

@@ -20,9 +20,8 @@ def sizes(subject: Subject, case: Case) -> Iterator[Finding]:
     for name, value in subject.observe(case).outputs.items():
         yield subject.judge_output(case, name, value, note=note)
     if not subject.slow:
-        for mode in subject.modes(case)[1:]:
-            y = subject.outputs(case, mode)["y"]
-            yield subject.judge_output(case, "y", y, note=f"{note} in {mode} mode")
+        for where_called, outputs in subject.outputs_in_modes(case, but_training=True):
+            yield subject.judge_output(case, "y", outputs["y"], note=f"{note}{where_called}")
     if subject.forward_only:
         return
     for name, value in subject.observe(case).gradients.items():

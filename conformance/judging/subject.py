@@ -332,9 +332,12 @@ class Subject:
         both = self.binding.has_modes and not case.record.has_modes
         return ("training", "inference") if both else ("training",)
 
-    def outputs_in_modes(self, case: Case) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+    def outputs_in_modes(
+        self, case: Case, *, but_training: bool = False
+    ) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
         """The outputs of a fresh call in each of these modes, with words that tell the mode if it is not training."""
-        for mode in self.modes(case):
+        modes = self.modes(case)
+        for mode in modes[1:] if but_training else modes:
             yield "" if mode == "training" else " in inference mode", self.outputs(case, mode)
 
     def outputs(self, case: Case, mode: str = "training") -> dict[str, np.ndarray]:

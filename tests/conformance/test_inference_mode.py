@@ -105,3 +105,15 @@ def test_a_layer_is_judged_in_inference_mode_too(in_inference: Callable[..., Any
 def test_what_has_no_modes_is_not_called_in_inference_mode() -> None:
     """Of a function these requirements make no such call."""
     assert set(verdicts(run(layer(in_place, has_modes=False), requirements=ABOUT)).values()) == {"pass"}
+
+
+def test_float32_parameters_widen_nothing_in_inference_mode() -> None:
+    """y of 16-bit data has its dtype in inference mode too where the parameters are float32 (CM-D2)."""
+
+    def widened(call: Call, x: np.ndarray, gamma: Any, *arguments: Any, **settings: Any) -> np.ndarray:
+        y = call(x, gamma, *arguments, **settings)
+        return y if gamma is None or gamma.dtype == x.dtype else y.astype(gamma.dtype)
+
+    report = run(layer(widened), dtypes=("float16",), requirements=("CM-D2", "CM-T2"))
+    assert verdicts(report) == {"CM-T2": "pass", "CM-D2": "fail"}
+    assert report.failures()[0].reason == "y has dtype float32 in place of float16 in inference mode"
