@@ -39,6 +39,13 @@ _GRADIENTS = {
 #: The formulas of batch_norm's new running statistics.
 _STATISTICS = {"new_running_mean": ("BN-S1",), "new_running_var": ("BN-S2",)}
 
+#: That y is the same in training and in inference mode.
+_MODES = ("LN-L15", "RM-L15", "GN-L15", "IN-L15")
+
+#: Stands for NaN and infinity: the smallest cases are of 0, 1 and -1, of which one value more may make a group that has
+#: the mean 0 and the variance 1 already.
+_PLAIN = 3
+
 #: Other requirements that compare with the exact values, and so fail where an aspect does. Below, those about several
 #: groups or sizes: one group alone does not show them.
 _ABOUT_EXACT_VALUES = frozenset({"BN-S1", "BN-S2", "BN-I1", "BN-I5"})
@@ -73,6 +80,7 @@ class Consequences:
     def found(self) -> Mapping[str, tuple[str, ...]]:
         """For each requirement that follows from others, its roots: those that follow from none themselves."""
         self._trace_exceptions()
+        self._trace_inference()
         if self._remembers():
             self._trace_memory()
         else:
@@ -110,6 +118,30 @@ class Consequences:
             if shown is not None and shown.raised is not None:
                 raised = shown.raised
                 self._record(name, first.setdefault((raised.type, raised.where or raised.words), name))
+
+    # -- inference mode ------------------------------------------------------------------------------
+
+    def _trace_inference(self) -> None:
+        """A wrong value in inference mode follows from another y there if the call has another y on plain data too."""
+        leading = self._violated(_MODES)
+        for name, result in self._unexplained() if leading else ():
+            if result.counterexample is not None and self._is_wrong_in_inference(result.counterexample):
+                self._record(name, leading)
+
+    def _is_wrong_in_inference(self, shown: Counterexample) -> bool:
+        """Whether y of a call in inference mode is wrong once its inputs have neither NaN nor infinity."""
+        if shown.failure or shown.call is None or shown.call.mode != "inference":
+            return False
+        case = _case_of(self.subject, shown)
+        given = {name: value for name, value in case.inputs.items() if value is not None}
+        plain = case.replace(
+            **{name: np.where(np.isfinite(value), value, _PLAIN).astype(value.dtype) for name, value in given.items()}
+        )
+        try:
+            y = self.subject.outputs(plain, "inference")["y"]
+        except CALL_FAILED:
+            return False
+        return self.subject.judge_output(plain, "y", y, note="in inference mode").violated
 
     # -- memory of earlier calls ---------------------------------------------------------------------
 

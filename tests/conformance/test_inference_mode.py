@@ -117,3 +117,27 @@ def test_float32_parameters_widen_nothing_in_inference_mode() -> None:
     report = run(layer(widened), dtypes=("float16",), requirements=("CM-D2", "CM-T2"))
     assert verdicts(report) == {"CM-T2": "pass", "CM-D2": "fail"}
     assert report.failures()[0].reason == "y has dtype float32 in place of float16 in inference mode"
+
+
+def kept_statistics(call: Call, x: np.ndarray, gamma: Any, beta: Any, **settings: Any) -> np.ndarray:
+    """Statistics of earlier batches in place of the group's own: here 0 and 1."""
+    y = x if gamma is None else x * gamma
+    return y if beta is None else y + beta
+
+
+def clipped_without_nan(call: Call, x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
+    """Two mistakes: y is clipped, and what is not a number becomes 0."""
+    return np.nan_to_num(np.clip(call(x, *arguments, **settings), -2, 2))
+
+
+@pytest.mark.parametrize(
+    ("in_inference", "standing"),
+    [(kept_statistics, {"LN-L15"}), (clipped_without_nan, {"LN-L15", "CM-N3", "CM-N4"})],
+)
+def test_what_another_y_in_inference_mode_brings_about(in_inference: Callable[..., Any], standing: set[str]) -> None:
+    """Wrong values there follow from LN-L15, but not a NaN lost where y is right on plain data."""
+    report = run(layer(in_inference), requirements=(*ABOUT, "LN-L15"), explain=True)
+    follows = {one.requirement: one.follows_from for one in report.failures()}
+    assert {name for name, leading in follows.items() if not leading} == standing
+    assert {"CM-S1", "CM-N1"} < follows.keys()
+    assert all(leading == ("LN-L15",) for name, leading in follows.items() if name not in standing)
