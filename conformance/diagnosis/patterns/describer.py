@@ -97,7 +97,7 @@ class Describer:
         )
         with np.errstate(all="ignore"):  # formulas on trial divide by zero, and wrong values may overflow
             found = next((found for find in finds if (found := find(formed, fresh)) is not None), None)
-            return found if found is None else self._with_place(found, formed, fresh)
+            return None if found is None else self._with_tracking(self._with_place(found, formed, fresh), fresh)
 
     def _with_place(self, found: Pattern, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern:
         """The description; if it lacks a place and few cases are right, that of all ordinary cases if it has one."""
@@ -108,6 +108,16 @@ class Describer:
             return found
         again = self._describe_values(self._formed(every=True), self._fresh(every=True))
         return found if again is None or any(one.place is None for one in again.wrong) else again
+
+    def _with_tracking(self, found: Pattern, fresh: Sequence[Case]) -> Pattern:
+        """The description of a y that is wrong only in calls without gradients says so."""
+        if not self._violated("CM-P6") or all(one.result != "y" for one in found.wrong):
+            return found
+        wrong = [one for one in self.observer.observed(fresh) if one.name == "y" and one.wrong.any()][:_MIN_WRONG]
+        right = [(again := self.observer.tracked(one)) is not None and not again.wrong.any() for one in wrong]
+        if not right or not all(right):
+            return found
+        return attrs.evolve(found, sentence=f"{found.sentence.rstrip('.')}; where gradients are tracked, y is right.")
 
     # -- kinds of patterns -----------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
@@ -142,6 +143,16 @@ class Observer:
         for name, values in answer.values.items():
             if values.got.shape == values.expected.shape:
                 yield ObservedResult(case, name, values, largest)
+
+    def tracked(self, one: ObservedResult) -> ObservedResult | None:
+        """The same output of a call whose gradients are taken; None if there is none, or if no call is left."""
+        if self.exhausted or self.subject.forward_only:
+            return None
+        with contextlib.suppress(*CALL_FAILED):
+            got = self.subject.observe(one.case).tracked.get(one.name)
+            if got is not None and got.shape == one.expected.shape:
+                return attrs.evolve(one, values=attrs.evolve(one.values, got=got.astype(np.float64)))
+        return None
 
     def failure(self, case: Case, *, derivative: bool) -> Exception | None:
         """How the call of a case fails; None if it returns or declines, or if no call is left."""

@@ -38,3 +38,16 @@ def test_both_paths_return_the_same(untracked, verdict):
 
     target = resolve(layer_norm, op="layer_norm", framework="torch")
     assert result(run(target, requirements=("CM-P6",)), "CM-P6").verdict.value == verdict
+
+
+def test_the_description_says_that_the_tracked_path_is_right():
+    """What is wrong only without gradients is told so."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        y = composed(x, gamma, beta, eps=eps, axes=axes)
+        return y if torch.is_grad_enabled() else 1.5 * y
+
+    report = run(resolve(layer_norm, op="layer_norm", framework="torch"), explain=True)
+    (cause,) = report.causes
+    assert cause.sentence.startswith("y is 3/2 times the right value")
+    assert cause.sentence.endswith("; where gradients are tracked, y is right.")
