@@ -120,7 +120,7 @@ def check(
     Exit status: 0 conforms, 1 a MUST is violated or an expected failure did not happen, 2 nothing could be checked or a
     file could not be written, 3 checked only in part.
     """
-    ensure_replayable(replay, targets)
+    ensure_replayable(context, replay, targets)
     configured = configuration(config)
     outputs = outputs_of(context.params)
     paths = interpreters(pythons, configured)

@@ -19,7 +19,20 @@ reproduce_option = click.option(
 )
 
 
-def ensure_replayable(replay: str | None, targets: Sequence[str]) -> None:
-    """Raise a usage error if no target is given for the cases: a report names no target to run."""
-    if replay is not None and not targets:
+#: Options that choose cases or processes, by the reason why they have no effect on stored cases.
+_WITHOUT_EFFECT = {
+    "profile": "the report's cases are of a profile already",
+    "seed": "the report's cases are of a seed already",
+    "cluster": "the few cases of a report are judged by one process",
+}
+
+
+def ensure_replayable(context: click.Context, replay: str | None, targets: Sequence[str]) -> None:
+    """Raise a usage error if no target is given, which a report does not name, or an option that would do nothing."""
+    if replay is None:
+        return
+    if not targets:
         raise click.UsageError(f"--replay {replay} needs a TARGET: the one that the report is about, or another")
+    for name, why in _WITHOUT_EFFECT.items():
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} does nothing with --replay: {why}; leave it out")

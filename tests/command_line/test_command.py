@@ -59,7 +59,7 @@ def test_options_reach_the_engine(engine):
     arguments += " --python f.py:g=venv --time-limit 2.5 --memory-limit 512MiB --jobs 3"
     arguments += " --only LN-F3,LN-G* --only CM-P3 --require deterministic --binding torch.nn.*"
     arguments += " --parameters gamma=g --layout channels-first --fixed eps=1e-6,axes=-1"
-    arguments += " --cache-dir kept --cluster tcp://127.0.0.1:8786 --replay report.json"
+    arguments += " --cache-dir kept --cluster tcp://127.0.0.1:8786"
     assert main(arguments.split()) == 0
     ((targets, options),) = engine.calls
     assert targets == ("f.py:g",)
@@ -87,13 +87,28 @@ def test_options_reach_the_engine(engine):
         "expected": (),
         "resume": False,
         "cluster": "tcp://127.0.0.1:8786",
-        "replay": "report.json",
+        "replay": None,
         "reproduce": None,
         "parameters": {"gamma": "g"},
         "layout": "channels-first",
         "fixed": {"eps": "1e-6", "axes": "-1"},
         "layers": False,
     }
+
+
+def test_a_report_to_replay_reaches_the_engine(engine):
+    """With the options that choose among its cases."""
+    assert main("check f.py:g --replay report.json --only LN-F3".split()) == 0
+    ((_, options),) = engine.calls
+    assert (options["replay"], options["only"]) == ("report.json", ("LN-F3",))
+
+
+@pytest.mark.parametrize("option", ["--profile quick", "--seed 3", "--cluster tcp://127.0.0.1:8786"])
+def test_an_option_that_a_replay_would_ignore_is_refused(engine, capsys, option):
+    """The cases of a report are what they are, and one process judges them."""
+    assert main(f"check f.py:g --replay report.json {option}".split()) == 2
+    assert f"{option.split()[0]} does nothing with --replay" in capsys.readouterr().err
+    assert engine.calls == []
 
 
 def test_no_cache_outranks_a_folder(engine):
