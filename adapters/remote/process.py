@@ -26,8 +26,11 @@ from ..worker.failures import error_from_plain
 #: Seconds between two looks at a worker while waiting for it: is it alive, and how much memory does it use?
 _POLL_SECONDS = 0.1
 
-#: Seconds that a process may take to end after it closed its pipes, or was killed.
+#: Seconds that a process may take to end after it closed its pipes.
 _EXIT_SECONDS = 2.0
+
+#: Seconds that a killed process may take to go: gigabytes of memory take some; one that waits for a device may stay.
+_KILL_SECONDS = 30.0
 
 #: How many characters of each line that a target prints are passed on. A flood without line ends is one line.
 _MOST_LINE_LENGTH = 500
@@ -144,8 +147,8 @@ class Worker:
         """End the process and every process that it started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # a process that the system holds up cannot be ended
-            self._process.wait(_EXIT_SECONDS)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_KILL_SECONDS)
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             with contextlib.suppress(OSError):

@@ -87,7 +87,7 @@ def _mistyped_elsewhere(subject: Subject, case: Case) -> Iterator[Finding]:
         def outputs(mode: str = mode) -> Mapping[str, np.ndarray]:
             return checked_shapes(subject.start(case, mode=mode).outputs(), case)
 
-        with contextlib.suppress(TargetRaised, BadOutput, Unsupported):  # CM-P4 and CM-T3 judge such a call
+        with contextlib.suppress(TargetRaised, BadOutput, Unsupported):  # such a call violates LN-L15, CM-P4 or CM-T3
             wrong = _mistyped_output(case, outputs, where)
             if wrong is not None:
                 yield wrong

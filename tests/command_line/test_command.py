@@ -98,7 +98,7 @@ def test_options_reach_the_engine(engine):
 
 def test_a_report_to_replay_reaches_the_engine(engine):
     """With the options that choose among its cases."""
-    assert main("check f.py:g --replay report.json --only LN-F3".split()) == 0
+    assert main(["check", "f.py:g", "--replay", "report.json", "--only", "LN-F3"]) == 0
     ((_, options),) = engine.calls
     assert (options["replay"], options["only"]) == ("report.json", ("LN-F3",))
 
