@@ -68,14 +68,25 @@ _VALUES: dict[str, When | None] = {
     "MH-F5": recipes("fuse_sum", "fuse_product", "fuse_weighted"),
     "MH-F6": recipes("fuse_coupled", "fuse_shared"),
 }
+
+
+def _y_in_each_mode(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Compare y with its exact value, in inference mode too: a fused path is often taken there alone."""
+    yield from y_of(subject, case)
+    if case.description is not None and case.description.recipe in _DROPOUT:
+        return  # nothing is dropped in inference: RS-F4 is about it
+    for where_called, outputs in subject.outputs_in_modes(case, but_training=True):
+        yield subject.judge_output(case, "y", outputs["y"], note=where_called.strip())
+
+
 for _requirement, _every in _VALUES.items():
-    check(_requirement, every=_every)(y_of)
+    check(_requirement, every=_every)(_y_in_each_mode)
 
 
 @check("PR-F1", every=ordinary)
 def pre_norm(subject: Subject, case: Case) -> Iterator[Finding]:
     """y, and on wide data, where x hides the term added to it, the input of the sublayer too."""
-    yield from y_of(subject, case)
+    yield from _y_in_each_mode(subject, case)
     if "PR-F1" in case.requirements:
         yield from judge_handed(subject, case, "sublayer", recorded(subject, case)["sublayer"][0])
 

@@ -48,7 +48,7 @@ def before_y(case: Case) -> list[str]:
 @check("CM-C4", raising="violates")
 def buffers_stay_theirs(subject: Subject, case: Case) -> Iterator[Finding]:
     """A part that writes its result into one buffer, call after call, changes no earlier y."""
-    plain = subject.observe(case).outputs["y"]
+    plain = subject.outputs(case, mode="inference")["y"]
     for role in before_y(case):
         buffered = with_wrapped(case, role, "buffered")
         evaluation = subject.start(buffered, wrt=(), mode="inference")

@@ -39,8 +39,9 @@ _GRADIENTS = {
 #: The formulas of batch_norm's new running statistics.
 _STATISTICS = {"new_running_mean": ("BN-S1",), "new_running_var": ("BN-S2",)}
 
-#: That y is the same in training and in inference mode.
+#: That y is the same in training and in inference mode; the formulas of composed operators, which hold in both.
 _MODES = ("LN-L15", "RM-L15", "GN-L15", "IN-L15")
+_COMPOSED = ("RS-F1", "PR-F1", "PO-F1", "HW-F1", "MH-F1")
 
 #: Stands for NaN and infinity: the smallest cases are of 0, 1 and -1, of which one value more may make a group that has
 #: the mean 0 and the variance 1 already.
@@ -123,14 +124,16 @@ class Consequences:
 
     def _trace_inference(self) -> None:
         """A wrong value in inference mode follows from another y there if the call has another y on plain data too."""
-        leading = self._violated(_MODES)
-        for name, result in self._unexplained() if leading else ():
+        leading = self._violated(_MODES) or self._violated(_COMPOSED)
+        if not leading or not (leading in _MODES or _is_in_inference(self._by_id[leading].counterexample)):
+            return
+        for name, result in self._unexplained():
             if result.counterexample is not None and self._is_wrong_in_inference(result.counterexample):
                 self._record(name, leading)
 
     def _is_wrong_in_inference(self, shown: Counterexample) -> bool:
         """Whether y of a call in inference mode is wrong once its inputs have neither NaN nor infinity."""
-        if shown.failure or shown.call is None or shown.call.mode != "inference":
+        if shown.failure or not _is_in_inference(shown):
             return False
         case = _case_of(self.subject, shown)
         given = {name: value for name, value in case.inputs.items() if value is not None}
@@ -437,6 +440,11 @@ def _case_of(subject: Subject, shown: Counterexample) -> Case:
     g = shown.inputs["g"]
     assert g is not None
     return Case(subject.operator, inputs, shown.settings, g, parts=shown.parts)
+
+
+def _is_in_inference(shown: Counterexample | None) -> bool:
+    """Whether the call that shows a violation was made in inference mode."""
+    return shown is not None and shown.call is not None and shown.call.mode == "inference"
 
 
 def _same_inputs(some: Mapping[str, np.ndarray | None], others: Mapping[str, np.ndarray | None]) -> bool:

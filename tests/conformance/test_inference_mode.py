@@ -20,16 +20,16 @@ pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 Call = Callable[..., Any]
 
 
-def layer(in_inference: Callable[..., Any], *, has_modes: bool = True) -> Target:
-    """A sound layer_norm that calls ``in_inference(call, x, ...)`` in inference mode."""
-    made = VARIANT["ln-two-pass"].build()
+def layer(in_inference: Callable[..., Any], *, variant: str = "ln-two-pass", has_modes: bool = True) -> Target:
+    """A sound function that calls ``in_inference(call, x, ...)`` in inference mode."""
+    made = VARIANT[variant].build()
 
     def call(x: np.ndarray, *arguments: Any, mode: str = "training", **settings: Any) -> Any:
         if mode == "training":
             return made.call(x, *arguments, **settings)
         return in_inference(made.call, x, *arguments, **settings)
 
-    binding = Binding("layer_norm", "own", call, {"vjp": made.vjp}, has_modes=has_modes)
+    binding = Binding(VARIANT[variant].operator, "own", call, {"vjp": made.vjp}, has_modes=has_modes)
     return Target("own", "numpy", np.__version__, BRIDGE, (binding,))
 
 
@@ -141,3 +141,39 @@ def test_what_another_y_in_inference_mode_brings_about(in_inference: Callable[..
     assert {name for name, leading in follows.items() if not leading} == standing
     assert {"CM-S1", "CM-N1"} < follows.keys()
     assert all(leading == ("LN-L15",) for name, leading in follows.items() if name not in standing)
+
+
+def with_own_eps(call: Call, x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
+    """The fused path of a block has an eps of its own."""
+    return call(x, *arguments, **{**settings, "eps": 1e-5})
+
+
+def without_lonely_gamma(call: Call, x: np.ndarray, part: Any, gamma: Any, beta: Any, **settings: Any) -> np.ndarray:
+    """The fused path of a block takes both parameters or none."""
+    return call(x, part, None if beta is None else gamma, beta, **settings)
+
+
+def with_half_the_branch(call: Call, x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
+    """The branch counts as often as stochastic depth kept it in training."""
+    return (x + call(x, *arguments, **settings)) / 2
+
+
+@pytest.mark.parametrize(
+    ("variant", "in_inference", "violated"),
+    [
+        ("rs-plain", sound, ""),
+        ("pr-two-pass", sound, ""),
+        ("rs-plain", with_half_the_branch, "RS-F1"),
+        ("pr-two-pass", with_own_eps, "PR-F1"),
+        ("pr-two-pass", without_lonely_gamma, "PR-F1"),
+    ],
+)
+def test_a_composed_layer_computes_its_formula_in_inference_mode(
+    variant: str, in_inference: Callable[..., Any], violated: str
+) -> None:
+    """A block that is right in training violates its formula, and nothing of its own besides."""
+    about = ("RS-F1", "PR-F1", "PR-F3", "PR-F4", "CM-N1", "CM-S1", "CM-C4")
+    report = run(layer(in_inference, variant=variant), requirements=about, explain=True)
+    follows = {one.requirement: one.follows_from for one in report.failures()}
+    assert [name for name, leading in follows.items() if not leading] == [violated] * bool(violated)
+    assert all(leading in ((), (violated,)) for leading in follows.values())
