@@ -270,7 +270,22 @@ def _check_signature(function: Callable[..., Any], operator: str, label: str) ->
         raise WrongSignature(
             f"{label}{own} cannot be called as {OPERATORS[operator].signature}: {error}{_hint(signature, operator)}"
         ) from None
+    misplaced = _misplaced_part(signature, operator)
+    if misplaced:
+        raise WrongSignature(
+            f"{label}{_short_signature(signature)} has {misplaced} in another place than"
+            f" {OPERATORS[operator].signature}: put it there, since arguments are passed by position"
+        )
     return lacking_keywords(signature, operator)
+
+
+def _misplaced_part(signature: inspect.Signature, operator: str) -> str:
+    """A part whose name stands at another position than in the canonical call, where a tensor comes; empty if none."""
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [name for name, one in signature.parameters.items() if one.kind in positional]
+    places = {name: place for place, name in enumerate(OPERATORS[operator].arguments)}
+    roles = (role for role in OPERATORS[operator].roles if role in names and role in places)
+    return next((role for role in roles if names.index(role) != places[role]), "")
 
 
 def _hint(signature: inspect.Signature, operator: str) -> str:

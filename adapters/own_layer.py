@@ -55,7 +55,8 @@ def layer_target(
     """
     The target for a layer, a layer class or a factory.
 
-    Raises UnknownOperator if its names do not say which operator it is, and WrongSignature if it cannot be called.
+    Raises UnknownOperator if its names do not say which operator it is, and WrongSignature if it cannot be called or is
+    a block, whose parts a composed operator takes as arguments.
     """
     arguments = _initial_arguments(module, label)
     kind = value
@@ -71,6 +72,11 @@ def layer_target(
     kind = kind if inspect.isclass(kind) else type(without_state(kind))
     kit = kit_of(folder, kind)
     operator = _operator(kit, without_state(value) if kit.is_layer(value) else kind, label, file, operators)
+    if OPERATORS[operator].composed:
+        raise WrongSignature(
+            f"{label} is a layer that does not take the parts of {operator}, which normspec supplies: give a function,"
+            f" or an instance of a layer, that is called as {OPERATORS[operator].signature}"
+        )
     binding = binding_of(kit, value, operator, label, declared, arguments)
     slow = full_name(kit.framework) in SLOW
     return Target(label, kit.framework, folder.BRIDGE.version, folder.BRIDGE, (binding,), slow=slow)

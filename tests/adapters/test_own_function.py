@@ -180,6 +180,12 @@ def test_wrong_signature(function, message):
         resolve(function, op="layer_norm", framework="numpy")
 
 
+def test_a_part_in_the_place_of_a_tensor():
+    """Parts and tensors are passed by position, so a sublayer that comes last would get beta."""
+    with pytest.raises(WrongSignature, match=r"has sublayer in another place than pre_norm\(x, sublayer, gamma, beta"):
+        resolve(lambda x, gamma, beta, sublayer, *, eps: x, op="pre_norm", framework="numpy")
+
+
 def test_signature_is_shown_without_its_objects():
     """Defaults and annotations, which may be anything, are left out of the message."""
 
