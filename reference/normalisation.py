@@ -8,7 +8,7 @@ from typing import Any
 from ..spec.layout import Layout
 from ..spec.operators import OPERATORS
 from . import rows
-from .arguments import checked_floats
+from .arguments import checked_floats, nonnegative
 from .double_double import DD
 from .scaled import Scaled
 
@@ -63,8 +63,13 @@ class Normalisation:
 
     def vjp(self, g: Any) -> tuple[DD, DD | None, DD | None]:
         """(dx, dgamma, dbeta): r P(gamma g), and the sums of g xhat and of g over the values that share a parameter."""
+        dx, dgamma, dbeta = self.vjp_unrounded(g)
+        return dx.to_dd(), dgamma, dbeta
+
+    def vjp_unrounded(self, g: Any) -> tuple[Scaled, DD | None, DD | None]:
+        """As `vjp`, but dx is not rounded to float64 yet, so that more can be added to it."""
         dx, dgamma, dbeta = rows.vjp(self.rows, self.gamma, self.data("g", g), self.layout)
-        return self._back(dx), self._of_gamma(dgamma), self._parameter_back(dbeta) if self.has_beta else None
+        return self.layout.back(dx), self._of_gamma(dgamma), self._parameter_back(dbeta) if self.has_beta else None
 
     def jvp(self, tx: Any, tgamma: Any, tbeta: Any) -> DD:
         """gamma r P tx + tgamma xhat + tbeta."""
@@ -91,6 +96,13 @@ class Normalisation:
 
     def _of_gamma(self, result: Scaled) -> DD | None:
         return self._parameter_back(result) if self.has_gamma else None
+
+
+def of_last_axis(values: Scaled, gamma: Any, beta: Any, eps: Any) -> Normalisation:
+    """LayerNorm over the last axis; ValueError where there is none, and for an unsuitable gamma, beta or eps."""
+    if not values.shape:
+        raise ValueError("x has shape (): pass an array of at least one axis")
+    return Normalisation(Layout.trailing(values.shape, 1), values, gamma, beta).centred(nonnegative("eps", eps))
 
 
 def normalisation(operator: str, inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> Normalisation:

@@ -15,13 +15,12 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from ..spec.layout import Layout
 from .accuracy import Arithmetic
-from .arguments import checked_floats, nonnegative, trailing_shape
+from .arguments import checked_floats
 from .bounded import Number
 from .bounded_functions import tensor_sum
 from .bounded_norm import layer_norm as layer_norm_of
-from .normalisation import Normalisation
+from .normalisation import Normalisation, of_last_axis
 from .pullback import Part, part_result, part_vjp, sum_or_none, to_float64
 from .scaled import Scaled
 
@@ -58,17 +57,17 @@ def post_norm_vjp(x, sublayer: Part, gamma, beta, g, *, eps: float) -> PostNormG
 
     With d = LN^T g, taken at the sum: the gradient of the sublayer's result is d, and dx = d + sublayer^T d.
     """
-    d, dgamma, dbeta = _normalised(x, sublayer, gamma, beta, eps).vjp(g)
+    d, dgamma, dbeta = _normalised(x, sublayer, gamma, beta, eps).vjp_unrounded(g)
+    handed = d.to_dd().hi
     return PostNormGradients(
-        dx=to_float64(sum_or_none([Scaled.of(d.hi), Scaled.of(d.lo), part_vjp(sublayer, x, d.hi)])),
+        dx=to_float64(sum_or_none([d, part_vjp(sublayer, x, handed)])),
         dgamma=None if dgamma is None else dgamma.hi,
         dbeta=None if dbeta is None else dbeta.hi,
-        sublayer=d.hi,
+        sublayer=handed,
     )
 
 
 def _normalised(x, sublayer: Part, gamma, beta, eps: float) -> Normalisation:
     exact = checked_floats("x", x)
-    layout = Layout.trailing(exact.shape, len(trailing_shape(exact, (-1,))))
     total = Scaled.of(exact) + Scaled.of(part_result("sublayer", sublayer, x, exact.shape))
-    return Normalisation(layout, total, gamma, beta).centred(nonnegative("eps", eps))
+    return of_last_axis(total, gamma, beta, eps)

@@ -18,8 +18,8 @@ from .arguments import checked_floats
 from .bounded import Number
 from .bounded_functions import tensor_sum
 from .bounded_norm import layer_norm as layer_norm_of
-from .layer_norm import layer_norm, layer_norm_vjp_exact
-from .pullback import Part, part_result, part_vjp, sum_or_none, to_float64
+from .normalisation import of_last_axis
+from .pullback import Part, part_result, part_vjp, to_float64
 from .scaled import Scaled
 
 
@@ -49,9 +49,9 @@ class PreNormGradients:
 @np.errstate(all="ignore")
 def pre_norm(x, sublayer: Part, gamma, beta, *, eps: float) -> np.ndarray:
     """Return x + sublayer(LN(x)); the sublayer receives LN(x) rounded to float64."""
-    handed = layer_norm(x, gamma, beta, eps=eps, axes=(-1,))
-    total = Scaled.of(checked_floats("x", x)) + Scaled.of(part_result("sublayer", sublayer, handed, handed.shape))
-    return total.to_dd().hi
+    exact = Scaled.of(checked_floats("x", x))
+    handed = of_last_axis(exact, gamma, beta, eps).y().hi
+    return (exact + Scaled.of(part_result("sublayer", sublayer, handed, handed.shape))).to_dd().hi
 
 
 @np.errstate(all="ignore")
@@ -60,13 +60,15 @@ def pre_norm_vjp(x, sublayer: Part, gamma, beta, g, *, eps: float) -> PreNormGra
 
     With h = sublayer^T g, the cotangent of LN(x): dx = g + LN^T h; dgamma and dbeta are those of LN at h.
     """
-    g = checked_floats("g", g, np.shape(x))
-    h = to_float64(part_vjp(sublayer, layer_norm(x, gamma, beta, eps=eps, axes=(-1,)), g))
+    exact = checked_floats("x", x)
+    g = checked_floats("g", g, exact.shape)
+    norm = of_last_axis(Scaled.of(exact), gamma, beta, eps)
+    h = to_float64(part_vjp(sublayer, norm.y().hi, g))
     if h is None:
         return PreNormGradients(None, None, None, sublayer=g, normalised=None)
-    dx, dgamma, dbeta = layer_norm_vjp_exact(x, gamma, beta, h, eps=eps, axes=(-1,))
+    through_norm, dgamma, dbeta = norm.vjp_unrounded(h)
     return PreNormGradients(
-        dx=to_float64(sum_or_none([Scaled.of(g), Scaled.of(dx.hi), Scaled.of(dx.lo)])),
+        dx=(Scaled.of(g) + through_norm).to_dd().hi,
         dgamma=None if dgamma is None else dgamma.hi,
         dbeta=None if dbeta is None else dbeta.hi,
         sublayer=g,

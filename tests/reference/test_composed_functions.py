@@ -114,6 +114,43 @@ def test_normalising_blocks(seed):
     np.testing.assert_array_almost_equal_nulp(twice.dx, 3 * twice.sublayer, 2)
 
 
+class Pulls:
+    """The identity, except that it returns a given vector-Jacobian product."""
+
+    def __init__(self, pulled):
+        self.pulled = pulled
+
+    def __call__(self, x):
+        return x
+
+    def vjp(self, x, g):
+        """The given product."""
+        return self.pulled
+
+
+def test_a_gradient_that_overflows_on_the_way_is_right():
+    """In pre_norm the gradient through LN is -2 g, beyond float64; with g of the skip path it is -g."""
+    x, g = np.array([[-0.5, 0.5, -0.5, 0.5]]), np.array([[1e308, 1e308, -1e308, -1e308]])
+    np.testing.assert_array_equal(reference.pre_norm_vjp(x, Times(-1.0), None, None, g, eps=0.0).dx, -g)
+
+
+def test_a_gradient_is_rounded_once_where_a_term_is_subnormal():
+    """
+    In units of 2^-1074 the gradient through LN is 4.5: r = 1/2 and P h = 3 h / 4 for h = (12, -12).
+
+    With g = 2^53 - 3 the sum is 2^53 + 1.5, and its neighbours are 2^53 and 2^53 + 2. If 4.5 is rounded to 4 first, the
+    sum is halfway between them and becomes 2^53.
+    """
+    unit = 2.0**-1074
+    g = np.array([[2.0**53 - 3, 0.0]]) * unit
+    found = reference.pre_norm_vjp(np.array([[-1.0, 1.0]]), Pulls([[12 * unit, -12 * unit]]), None, None, g, eps=3.0)
+    np.testing.assert_array_equal(found.dx / unit, [[2.0**53 + 2, -4.0]])
+    # post_norm, whose sum is (-1, 1) here: the gradient of the sum is 4.5, and the sublayer's is added.
+    x, g = np.array([[-0.5, 0.5]]), np.array([[12 * unit, -12 * unit]])
+    found = reference.post_norm_vjp(x, Pulls([[(2.0**53 - 3) * unit, 0.0]]), None, None, g, eps=3.0)
+    np.testing.assert_array_equal(found.dx / unit, [[2.0**53 + 2, -4.0]])
+
+
 @pytest.mark.parametrize("activation", [None, 4.0])
 @pytest.mark.parametrize("shortcut", [None, -0.25])
 def test_residual(shortcut, activation):
