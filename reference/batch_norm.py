@@ -106,7 +106,7 @@ def batch_norm_jvp_jvp_exact(
     """Return the derivative of ty in the direction (sx, sgamma, sbeta), of x's shape; None is zero."""
     nonnegative("momentum", momentum, most=1.0)
     found = _normalised(x, gamma, beta, running_mean, running_var, eps, training, channel_axis)
-    return found.jvp_jvp(tx, tgamma, sx, sgamma)
+    return found.jvp_jvp(tx, tgamma, sx, sgamma, tbeta=tbeta, sbeta=sbeta)
 
 
 batch_norm = rounded(batch_norm_exact)

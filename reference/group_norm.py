@@ -85,7 +85,8 @@ def group_norm_jvp_jvp_exact(
     sx: ArrayLike, sgamma: ArrayLike | None, sbeta: ArrayLike | None, *, eps: float, groups: int, channel_axis: int,
 ) -> DD:  # fmt: skip
     """Return the derivative of ty in the direction (sx, sgamma, sbeta), of x's shape; None is zero."""
-    return _normalised(x, gamma, beta, eps, groups, channel_axis).jvp_jvp(tx, tgamma, sx, sgamma)
+    found = _normalised(x, gamma, beta, eps, groups, channel_axis)
+    return found.jvp_jvp(tx, tgamma, sx, sgamma, tbeta=tbeta, sbeta=sbeta)
 
 
 group_norm = rounded(group_norm_exact)

@@ -77,7 +77,7 @@ def instance_norm_jvp_jvp_exact(
     sx: ArrayLike, sgamma: ArrayLike | None, sbeta: ArrayLike | None, *, eps: float, channel_axis: int,
 ) -> DD:  # fmt: skip
     """Return the derivative of ty in the direction (sx, sgamma, sbeta), of x's shape; None is zero."""
-    return _normalised(x, gamma, beta, eps, channel_axis).jvp_jvp(tx, tgamma, sx, sgamma)
+    return _normalised(x, gamma, beta, eps, channel_axis).jvp_jvp(tx, tgamma, sx, sgamma, tbeta=tbeta, sbeta=sbeta)
 
 
 instance_norm = rounded(instance_norm_exact)

@@ -77,7 +77,7 @@ def layer_norm_jvp_jvp_exact(
     sx: ArrayLike, sgamma: ArrayLike | None, sbeta: ArrayLike | None, *, eps: float, axes: Sequence[int],
 ) -> DD:  # fmt: skip
     """Return the derivative of ty in the direction (sx, sgamma, sbeta), of x's shape; None is zero."""
-    return _normalised(x, gamma, beta, eps, axes).jvp_jvp(tx, tgamma, sx, sgamma)
+    return _normalised(x, gamma, beta, eps, axes).jvp_jvp(tx, tgamma, sx, sgamma, tbeta=tbeta, sbeta=sbeta)
 
 
 layer_norm = rounded(layer_norm_exact)

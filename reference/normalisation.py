@@ -82,8 +82,10 @@ class Normalisation:
         x_bar, gamma_bar, g_bar = rows.vjp_vjp(self.rows, self.gamma, self.data("g", g), *cotangents, self.layout)
         return self._back(x_bar), self._of_gamma(gamma_bar), self._back(g_bar)
 
-    def jvp_jvp(self, tx: Any, tgamma: Any, sx: Any, sgamma: Any) -> DD:
-        """The derivative of ty in the direction s; beta has no part in it, because y is linear in beta alone."""
+    def jvp_jvp(self, tx: Any, tgamma: Any, sx: Any, sgamma: Any, *, tbeta: Any = None, sbeta: Any = None) -> DD:
+        """The derivative of ty in the direction s. y is linear in beta alone: tbeta and sbeta are only checked."""
+        self.parameter("tbeta", tbeta)
+        self.parameter("sbeta", sbeta)
         first = self.data("tx", tx), self.parameter("tgamma", tgamma)
         second = self.data("sx", sx), self.parameter("sgamma", sgamma)
         return self._back(rows.jvp_jvp(self.rows, self.gamma, *first, *second))

@@ -94,6 +94,24 @@ def test_groups_that_do_not_fit_are_refused(change, message):
         reference.group_norm(X, None, None, **{"groups": 2, **SETTINGS, **change})
 
 
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm", "group_norm", "instance_norm"])
+@pytest.mark.parametrize("name", ["tbeta", "sbeta"])
+def test_tangents_of_beta_are_checked_where_nothing_depends_on_them(operator, name):
+    """The second tangent of y does not depend on those of beta; one of a wrong shape is refused all the same."""
+    statistics, settings = (), {"eps": 0.25, "channel_axis": 1}
+    if operator == "batch_norm":
+        statistics, settings = (BETA, GAMMA**2), {**settings, "momentum": 0.1, "training": True}
+    elif operator == "group_norm":
+        settings["groups"] = 2
+    elif operator == "layer_norm":
+        settings = {"eps": 0.25, "axes": (-1,)}
+    tangents = {"tx": G, "tgamma": None, "tbeta": None, "sx": X, "sgamma": None, "sbeta": None}
+    function = getattr(reference, f"{operator}_jvp_jvp")
+    function(X, None, None, *statistics, **tangents, **settings)
+    with pytest.raises(ValueError, match=rf"{name} has shape \(7,\): pass one of shape"):
+        function(X, None, None, *statistics, **{**tangents, name: np.ones(7)}, **settings)
+
+
 @pytest.mark.parametrize("groups", [True, None, 2.0, "2", np.array([2, 3])])
 def test_a_number_of_groups_is_an_integer(groups):
     """Anything but an integer is refused, including None and True."""
