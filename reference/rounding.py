@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeAlias, overload
 
@@ -45,5 +46,8 @@ def rounded(exact: Callable[..., Any]) -> Callable[..., Any]:
         return tuple(None if result is None else result.hi for result in results)
 
     nearest.__name__ = nearest.__qualname__ = exact.__name__.removesuffix("_exact")
-    nearest.__annotations__ = {**exact.__annotations__, "return": "float64 arrays"}
+    # functools.wraps makes help() show the signature of `exact`, which returns other types.
+    returns = exact.__annotations__["return"].replace("DD", "np.ndarray")
+    nearest.__annotations__ = {**exact.__annotations__, "return": returns}
+    nearest.__signature__ = inspect.signature(exact).replace(return_annotation=returns)  # type: ignore[attr-defined]
     return nearest

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import get_type_hints
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -140,6 +143,15 @@ def test_wrong_arguments_are_refused_with_what_to_pass():
     for eps in (-1e-5, np.nan, np.inf, None):
         with pytest.raises(ValueError, match=r"eps is .*: pass a finite number, at least 0"):
             layer_norm(X, None, None, eps=eps, axes=AXES)
+
+
+def test_a_rounded_function_says_what_it_returns():
+    """help() and type hints name arrays where those of the exact function name double-doubles."""
+    array = np.ndarray
+    for function, returns in ((layer_norm, array), (layer_norm_vjp_vjp, tuple[array, array | None, array])):
+        assert get_type_hints(function)["return"] == returns
+        assert "DD" not in str(inspect.signature(function))
+    assert inspect.signature(layer_norm_exact).return_annotation == "DD"
 
 
 def test_public_names_are_documented_functions():
