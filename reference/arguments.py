@@ -15,21 +15,36 @@ from .formats import FORMATS
 __tracebackhide__ = True
 
 
-def checked_floats(name: str, value, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """Return an array's values as float64, exactly.
+def checked_array(name: str, value, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """Return a value as an array of its own dtype.
 
-    Raises ValueError if the dtype is none of FORMATS or the shape is not `shape`.
+    Raises ValueError if NumPy makes no array of it, the dtype is none of FORMATS or the shape is not `shape`.
     """
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:  # as for rows of unequal length, or a tensor with a gradient
+        raise ValueError(f"{name} is no array ({error}): pass an array of one of {', '.join(FORMATS)}") from error
     if array.dtype.name not in FORMATS:
         raise ValueError(f"{name} is of dtype {array.dtype}: pass an array of one of {', '.join(FORMATS)}")
     if shape is not None and array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}: pass one of shape {shape}")
-    return array.astype(np.float64)
+    return array
+
+
+def checked_floats(name: str, value, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """Return the values of `checked_array` as float64, exactly; always a new array."""
+    return checked_array(name, value, shape).astype(np.float64)
+
+
+def refuse_no_axis(shape: tuple[int, ...]) -> None:
+    """Raise ValueError if an x of this shape is a single number."""
+    if not shape:
+        raise ValueError("x has shape (): pass an array of at least one axis")
 
 
 def trailing_shape(x: np.ndarray, axes: Sequence[int]) -> tuple[int, ...]:
     """Return the shape of the normalised axes; ValueError where they are not x's last ones."""
+    refuse_no_axis(x.shape)
     count = len(axes) if isinstance(axes, Sequence) else 0
     if count == 0 or [_integer(axis) for axis in axes] != list(range(-count, 0)) or count > x.ndim:
         raise ValueError(
@@ -41,6 +56,7 @@ def trailing_shape(x: np.ndarray, axes: Sequence[int]) -> tuple[int, ...]:
 
 def channel_from_front(x: np.ndarray, channel_axis: int) -> int:
     """Return the channel axis counted from the front; ValueError where x has no such axis."""
+    refuse_no_axis(x.shape)
     axis = _integer(channel_axis)
     if axis is None or not -x.ndim <= axis < x.ndim:
         raise ValueError(

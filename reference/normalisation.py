@@ -8,7 +8,7 @@ from typing import Any
 from ..spec.layout import Layout
 from ..spec.operators import OPERATORS
 from . import rows
-from .arguments import checked_floats, nonnegative
+from .arguments import checked_floats, nonnegative, refuse_no_axis
 from .double_double import DD
 from .scaled import Scaled
 
@@ -102,8 +102,7 @@ class Normalisation:
 
 def of_last_axis(values: Scaled, gamma: Any, beta: Any, eps: Any) -> Normalisation:
     """LayerNorm over the last axis; ValueError where there is none, and for an unsuitable gamma, beta or eps."""
-    if not values.shape:
-        raise ValueError("x has shape (): pass an array of at least one axis")
+    refuse_no_axis(values.shape)
     return Normalisation(Layout.trailing(values.shape, 1), values, gamma, beta).centred(nonnegative("eps", eps))
 
 

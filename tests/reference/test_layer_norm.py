@@ -145,6 +145,35 @@ def test_wrong_arguments_are_refused_with_what_to_pass():
             layer_norm(X, None, None, eps=eps, axes=AXES)
 
 
+def test_what_is_no_array_is_refused_by_name():
+    """Rows of unequal length, or a tensor that NumPy does not take, raise ValueError that names the argument."""
+
+    class OnAnotherDevice:
+        def __array__(self, dtype=None, copy=None):
+            raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    for x in ([[1.0, 2.0], [3.0]], OnAnotherDevice()):
+        with pytest.raises(ValueError, match=r"x is no array \(.*\): pass an array of one of float16"):
+            layer_norm(x, None, None, eps=EPS, axes=(-1,))
+    with pytest.raises(ValueError, match=r"gamma is no array"):
+        layer_norm(X, OnAnotherDevice(), None, eps=EPS, axes=AXES)
+
+
+def test_a_single_number_is_refused():
+    """An x without axes has none to normalise over or to hold channels, and each operator says so."""
+    x, settings = np.array(1.0), {"eps": EPS, "momentum": 0.1, "training": True, "channel_axis": 0}
+    calls = [
+        lambda: layer_norm(x, None, None, eps=EPS, axes=(-1,)),
+        lambda: reference.rms_norm(x, None, eps=EPS, axes=(-1,)),
+        lambda: reference.batch_norm(x, None, None, np.zeros(1), np.ones(1), **settings),
+        lambda: reference.pre_norm(x, np.tanh, None, None, eps=EPS),
+        lambda: reference.post_norm(x, np.tanh, None, None, eps=EPS),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"x has shape \(\): pass an array of at least one axis"):
+            call()
+
+
 def test_a_rounded_function_says_what_it_returns():
     """help() and type hints name arrays where those of the exact function name double-doubles."""
     array = np.ndarray
