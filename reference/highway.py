@@ -15,7 +15,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from .arguments import checked_floats
+from .arguments import checked_array, checked_floats
 from .bounded import Number
 from .bounded_functions import logistic as gates_of
 from .elementary import logistic
@@ -60,13 +60,15 @@ def highway(x, transform: Part, gate: Part, *, carry: Part | None = None) -> np.
 def highway_vjp(x, transform: Part, gate: Part, g, *, carry: Part | None = None) -> HighwayGradients:
     """Return the gradients of sum(y g), g of x's shape; the fields of the result give the formulas."""
     call = _Call(x, transform, gate, carry)
-    g = Scaled.of(checked_floats("g", g, np.shape(x)))
+    g = Scaled.of(checked_floats("g", g, call.x.shape))
     skip, to_h = g * call.c, g * call.t
     slope = call.t * call.one_less_t
     to_gate = g * call.h * slope if carry is not None else g * (call.h - call.x) * slope
     to_carry = None if carry is None else g * call.x * (call.c * call.one_less_c)
-    parts = [(transform, to_h), (gate, to_gate)] + ([] if to_carry is None else [(carry, to_carry)])
-    dx = sum_or_none([skip, *(part_vjp(part, x, cotangent.to_dd().hi) for part, cotangent in parts)])
+    parts = [("transform", transform, to_h), ("gate", gate, to_gate)]
+    parts += [] if to_carry is None else [("carry", carry, to_carry)]
+    pulled = (part_vjp(role, part, call.handed, cotangent.to_dd().hi) for role, part, cotangent in parts)
+    dx = sum_or_none([skip, *pulled])
     return HighwayGradients(
         dx=to_float64(dx),
         skip=skip.to_dd().hi,
@@ -77,13 +79,16 @@ def highway_vjp(x, transform: Part, gate: Part, g, *, carry: Part | None = None)
 
 
 class _Call:
-    """x, H, t and c of one call."""
+    """x, H, t and c of one call, and x as its parts are handed it."""
 
     def __init__(self, x, transform: Part, gate: Part, carry: Part | None) -> None:
-        exact = checked_floats("x", x)
-        self.x = Scaled.of(exact)
-        self.h = Scaled.of(part_result("transform", transform, x, exact.shape))
-        self.t, self.one_less_t = logistic(Scaled.of(part_result("gate", gate, x, exact.shape)))
+        self.handed = checked_array("x", x)
+        self.x = Scaled.of(self.handed)
+        self.h = self._returned("transform", transform)
+        self.t, self.one_less_t = logistic(self._returned("gate", gate))
         self.c, self.one_less_c = self.one_less_t, self.t
         if carry is not None:
-            self.c, self.one_less_c = logistic(Scaled.of(part_result("carry", carry, x, exact.shape)))
+            self.c, self.one_less_c = logistic(self._returned("carry", carry))
+
+    def _returned(self, role: str, part: Part) -> Scaled:
+        return Scaled.of(part_result(role, part, self.handed, self.handed.shape))

@@ -14,18 +14,18 @@ hyper-connections, arXiv:2512.24880.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 
-from .arguments import checked_floats
+from .arguments import checked_array, checked_floats
 from .bounded import Number
 from .bounded_functions import softmax as weights_of
 from .bounded_functions import stacked, tensor_sum, weighted_sum
 from .elementary import softmax
-from .pullback import Part, part_result, part_vjp, sum_or_none, to_float64
+from .pullback import Part, part_result, part_vjp, refuse_no_callable, sum_or_none, to_float64
 from .scaled import Scaled
 
 
@@ -56,60 +56,79 @@ class MhcGradients:
 @np.errstate(all="ignore")
 def mhc(x, branches: Sequence[Part], logits, *, fuse: Part | None = None) -> np.ndarray:
     """Return x + sum_k w_k H_k, or x + fuse([H_1 ... H_K]); the sum is rounded once."""
-    exact, ys = _results(x, branches, logits, fuse)
+    x = checked_array("x", x)
+    exact = Scaled.of(x)  # before a branch is handed x, and may write to it
+    _, ys = _results(x, branches, logits, fuse)
     if fuse is not None:
-        added_to_x = [Scaled.of(part_result("fuse", fuse, ys, exact.shape))]
+        added_to_x = [Scaled.of(part_result("fuse", fuse, ys, x.shape))]
     else:
-        added_to_x = [w * Scaled.of(y) for w, y in zip(_weights(logits, branches), ys, strict=True)]
-    total = sum_or_none([*added_to_x, Scaled.of(exact)])
+        added_to_x = [w * Scaled.of(y) for w, y in zip(_weights(logits, len(ys)), ys, strict=True)]
+    total = sum_or_none([*added_to_x, exact])
     return _not_none(to_float64(total))
 
 
 @np.errstate(all="ignore")
 def mhc_vjp(x, branches: Sequence[Part], logits, g, *, fuse: Part | None = None) -> MhcGradients:
     """Return the gradients of sum(y g), g of x's shape; the fields of the result give the formulas."""
-    exact, ys = _results(x, branches, logits, fuse)
-    g = checked_floats("g", g, exact.shape)
+    x = checked_array("x", x)
+    branches, ys = _results(x, branches, logits, fuse)
+    g = checked_floats("g", g, x.shape)
     if fuse is not None:
         return _fused(x, branches, ys, fuse, g)
-    weights = _weights(logits, branches)
+    weights = _weights(logits, len(ys))
     products = [(Scaled.of(g) * Scaled.of(y)).reshape(g.size).sum(0).reshape() for y in ys]
     mean = _not_none(sum_or_none([w * a for w, a in zip(weights, products, strict=True)]))
     dlogits = [w * (a - mean) for w, a in zip(weights, products, strict=True)]
     to_branches = [(w * Scaled.of(g)).to_dd().hi for w in weights]
-    pulls = (part_vjp(part, x, cotangent) for part, cotangent in zip(branches, to_branches, strict=True))
     return MhcGradients(
-        dx=to_float64(sum_or_none([Scaled.of(g), *pulls])),
+        dx=_dx(x, branches, to_branches, g),
         dlogits=np.array([float(d.to_dd().hi) for d in dlogits]),
         branches=tuple(to_branches),
         fuse=None,
     )
 
 
-def _fused(x, branches: Sequence[Part], ys: list[np.ndarray], fuse: Any, g: np.ndarray) -> MhcGradients:
+def _fused(x: np.ndarray, branches: Sequence[Part], ys: list[np.ndarray], fuse: Any, g: np.ndarray) -> MhcGradients:
     """The gradients where fuse replaces the weights."""
+    refuse_no_callable("fuse", fuse)
     if not hasattr(fuse, "vjp"):
         return MhcGradients(None, None, None, fuse=g)
-    to_branches = tuple(checked_floats("the result of fuse's vjp", z, g.shape) for z in fuse.vjp(ys, g))
-    pulls = (part_vjp(part, x, cotangent) for part, cotangent in zip(branches, to_branches, strict=True))
-    return MhcGradients(to_float64(sum_or_none([Scaled.of(g), *pulls])), None, to_branches, fuse=g)
+    name = "the result of fuse's vjp"
+    pulled = _several(name, fuse.vjp(ys, g), "one array for each branch")
+    if len(pulled) != len(branches):
+        raise ValueError(f"{name} has {len(pulled)} elements: pass one array for each of the {len(branches)} branches")
+    to_branches = tuple(checked_floats(name, one, g.shape) for one in pulled)
+    return MhcGradients(_dx(x, branches, to_branches, g), None, to_branches, fuse=g)
 
 
-def _results(x, branches: Sequence[Part], logits, fuse: Part | None) -> tuple[np.ndarray, list[np.ndarray]]:
-    """x and the branches' results as float64; ValueError without branches, or unless logits or fuse is given."""
-    if not len(branches):
+def _dx(x: np.ndarray, branches: Sequence[Part], to_branches: Sequence[np.ndarray], g: np.ndarray) -> np.ndarray | None:
+    """g and what each branch makes of its own cotangent, added up."""
+    pairs = enumerate(zip(branches, to_branches, strict=True))
+    pulled = (part_vjp(f"branch {k}", branch, x, cotangent) for k, (branch, cotangent) in pairs)
+    return to_float64(sum_or_none([Scaled.of(g), *pulled]))
+
+
+def _results(x: np.ndarray, branches: Any, logits: Any, fuse: Part | None) -> tuple[tuple[Part, ...], list[np.ndarray]]:
+    """The branches and their results as float64; ValueError without branches, or unless logits or fuse is given."""
+    branches = _several("branches", branches, "a sequence of callables")
+    if not branches:
         raise ValueError("branches is empty: pass at least one callable")
     if (logits is None) == (fuse is None):
         raise ValueError("pass logits or fuse, one of the two")
-    exact = checked_floats("x", x)
-    return exact, [part_result(f"branch {k}", branch, x, exact.shape) for k, branch in enumerate(branches)]
+    return branches, [part_result(f"branch {k}", branch, x, x.shape) for k, branch in enumerate(branches)]
 
 
-def _weights(logits, branches: Sequence[Part]) -> list[Scaled]:
+def _several(name: str, value: Any, wanted: str) -> tuple[Any, ...]:
+    """The elements of a sequence; ValueError for anything that has none."""
+    if not isinstance(value, Iterable):
+        raise ValueError(f"{name} is {value!r}: pass {wanted}")
+    return tuple(value)
+
+
+def _weights(logits: Any, count: int) -> list[Scaled]:
     """softmax(logits), one number per branch."""
-    exact = checked_floats("logits", logits, (len(branches),))
-    weights = softmax(exact)
-    return [weights._moved(lambda z, k=k: z[k]) for k in range(len(exact))]
+    weights = softmax(checked_floats("logits", logits, (count,)))
+    return [weights._moved(lambda z, k=k: z[k]) for k in range(count)]
 
 
 def _not_none(value: Any) -> Any:

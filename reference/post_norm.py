@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 
 from .accuracy import Arithmetic
-from .arguments import checked_floats
+from .arguments import checked_array
 from .bounded import Number
 from .bounded_functions import tensor_sum
 from .bounded_norm import layer_norm as layer_norm_of
@@ -48,7 +48,7 @@ class PostNormGradients:
 @np.errstate(all="ignore")
 def post_norm(x, sublayer: Part, gamma, beta, *, eps: float) -> np.ndarray:
     """Return LN(x + sublayer(x))."""
-    return _normalised(x, sublayer, gamma, beta, eps).y().hi
+    return _normalised(checked_array("x", x), sublayer, gamma, beta, eps).y().hi
 
 
 @np.errstate(all="ignore")
@@ -57,17 +57,17 @@ def post_norm_vjp(x, sublayer: Part, gamma, beta, g, *, eps: float) -> PostNormG
 
     With d = LN^T g, taken at the sum: the gradient of the sublayer's result is d, and dx = d + sublayer^T d.
     """
+    x = checked_array("x", x)
     d, dgamma, dbeta = _normalised(x, sublayer, gamma, beta, eps).vjp_unrounded(g)
     handed = d.to_dd().hi
     return PostNormGradients(
-        dx=to_float64(sum_or_none([d, part_vjp(sublayer, x, handed)])),
+        dx=to_float64(sum_or_none([d, part_vjp("sublayer", sublayer, x, handed)])),
         dgamma=None if dgamma is None else dgamma.hi,
         dbeta=None if dbeta is None else dbeta.hi,
         sublayer=handed,
     )
 
 
-def _normalised(x, sublayer: Part, gamma, beta, eps: float) -> Normalisation:
-    exact = checked_floats("x", x)
-    total = Scaled.of(exact) + Scaled.of(part_result("sublayer", sublayer, x, exact.shape))
+def _normalised(x: np.ndarray, sublayer: Part, gamma, beta, eps: float) -> Normalisation:
+    total = Scaled.of(x) + Scaled.of(part_result("sublayer", sublayer, x, x.shape))
     return of_last_axis(total, gamma, beta, eps)

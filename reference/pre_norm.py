@@ -63,7 +63,7 @@ def pre_norm_vjp(x, sublayer: Part, gamma, beta, g, *, eps: float) -> PreNormGra
     exact = checked_floats("x", x)
     g = checked_floats("g", g, exact.shape)
     norm = of_last_axis(Scaled.of(exact), gamma, beta, eps)
-    h = to_float64(part_vjp(sublayer, norm.y().hi, g))
+    h = to_float64(part_vjp("sublayer", sublayer, norm.y().hi, g))
     if h is None:
         return PreNormGradients(None, None, None, sublayer=g, normalised=None)
     through_norm, dgamma, dbeta = norm.vjp_unrounded(h)

@@ -19,16 +19,25 @@ def part_result(role: str, part: Part, handed: Any, shape: tuple[int, ...]) -> n
 
     Raises ValueError if the part is not callable, or if its result is not a float array of this shape.
     """
-    if not callable(part):
-        raise ValueError(f"{role} is {part!r}: pass a callable")
+    refuse_no_callable(role, part)
     return checked_floats(f"the result of {role}", part(handed), shape)
 
 
-def part_vjp(part: Any, handed: Any, cotangent: np.ndarray) -> Scaled | None:
-    """Return the part's own part.vjp(handed, cotangent); None where it has no such method."""
+def part_vjp(role: str, part: Any, handed: np.ndarray, cotangent: np.ndarray) -> Scaled | None:
+    """Return the part's own part.vjp(handed, cotangent); None where it has no such method.
+
+    Raises ValueError as `part_result` does; the result has the shape of `handed`.
+    """
+    refuse_no_callable(role, part)
     if not hasattr(part, "vjp"):
         return None
-    return Scaled.of(checked_floats("the result of a part's vjp", part.vjp(handed, cotangent), np.shape(handed)))
+    return Scaled.of(checked_floats(f"the result of {role}'s vjp", part.vjp(handed, cotangent), handed.shape))
+
+
+def refuse_no_callable(role: str, part: Any) -> None:
+    """Raise ValueError if a part cannot be called."""
+    if not callable(part):
+        raise ValueError(f"{role} is {part!r}: pass a callable")
 
 
 def to_float64(value: Scaled | None) -> np.ndarray | None:

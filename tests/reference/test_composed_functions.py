@@ -209,12 +209,63 @@ def test_a_part_without_a_pullback_leaves_dx_unknown():
         (lambda x: reference.pre_norm(x, lambda z: z, np.ones(5), None, eps=0.1), "gamma has shape"),
         (lambda x: reference.post_norm(x, lambda z: z, None, None, eps=-1.0), "eps is"),
         (lambda x: reference.residual_vjp(x, lambda z: z, x[0]), "g has shape"),
+        (lambda x: reference.residual_vjp(x.astype(int), lambda z: z, x), "x is of dtype int64"),
+        (lambda x: reference.residual_vjp(x, 3, x), "branch is 3: pass a callable"),
+        (lambda x: reference.residual_vjp(x, Pulls(None), x), "the result of branch's vjp is of dtype object"),
+        (lambda x: reference.pre_norm_vjp(x, 3, None, None, x, eps=0.1), "sublayer is 3: pass a callable"),
+        (lambda x: reference.mhc(x, np.tanh, np.zeros(1)), "branches is <ufunc 'tanh'>: pass a sequence of callables"),
+        (lambda x: reference.mhc_vjp(x, [np.tanh], None, x, fuse=3), "fuse is 3: pass a callable"),
+        (lambda x: reference.mhc_vjp(x, [np.tanh], None, x, fuse=Pulls(None)), "vjp is None: pass one array for each"),
+        (lambda x: reference.mhc_vjp(x, [np.tanh] * 2, None, x, fuse=Pulls([x])), "vjp has 1 elements: pass one array"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, says):
     """A wrong shape, dtype, eps, part or way to fuse raises a ValueError that says what to pass."""
     with pytest.raises(ValueError, match=says):
         call(np.ones((2, 3)))
+
+
+class Recording:
+    """The identity, which keeps what it was handed."""
+
+    def __init__(self):
+        self.handed = []
+
+    def __call__(self, x):
+        self.handed.append(x)
+        return x
+
+    def vjp(self, x, g):
+        """Its own transpose."""
+        self.handed.append(x)
+        return g
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, part: reference.residual(x, part, shortcut=part),
+        lambda x, part: reference.residual_vjp(x, part, x, shortcut=part),
+        lambda x, part: reference.post_norm_vjp(x, part, None, None, x, eps=0.1),
+        lambda x, part: reference.highway_vjp(x, part, part, x, carry=part),
+        lambda x, part: reference.mhc_vjp(x, [part, part], [0.5, 0.5], x),
+    ],
+)
+def test_parts_are_handed_an_array(call):
+    """x may be a list of lists; its parts are handed an array of its values, and an array as it is."""
+    part, x = Recording(), [[1.0, 2.0], [3.0, 5.0]]
+    call(x, part)
+    assert part.handed and all(isinstance(one, np.ndarray) for one in part.handed)
+    part, x = Recording(), np.array(x, np.float32)
+    call(x, part)
+    assert part.handed and all(one is x for one in part.handed)
+
+
+def test_a_branch_that_writes_to_x_does_not_change_the_other_term():
+    """What is added to the branches of mhc, and to the branch of a residual connection, is x as it was given."""
+    doubled = lambda x: np.multiply(x, 2, out=x)  # noqa: E731
+    assert reference.residual(np.array([3.0]), doubled) == 9.0
+    assert reference.mhc(np.array([3.0]), [doubled], [0.0]) == 9.0
 
 
 def test_nothing_is_written_to():
