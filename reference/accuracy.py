@@ -139,7 +139,7 @@ class Arithmetic:
         return self.narrow and self.accuracy.storage == "H2"
 
 
-#: The reference's own arithmetic: double-double, with one final rounding to float64. u is 2^-102: two of the
+#: The reference's own arithmetic: double-double, with one final rounding to float64. u is 2^-102: four of the
 #: 106 bits allow for the few ulps that a double-double multiplication or division may lose.
 REFERENCE_ARITHMETIC = Arithmetic(
     u=2.0**-102,

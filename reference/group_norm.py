@@ -9,8 +9,7 @@ taken exactly as given and is never written to.
 The functions named `*_exact` return double-doubles (DD); those without take the same arguments and
 return float64 arrays, rounded once from them. Nothing overflows or underflows on the way. A NaN or
 infinity in a group makes its y NaN and leaves other groups alone; eps = 0 on a group without variance
-is 0/0, NaN. With no samples y is empty and parameter gradients are zero; there is
-at least one channel.
+is 0/0, NaN. With no samples y is empty and parameter gradients are zero; there is at least one channel.
 
 All raise ValueError for an unsuitable dtype, shape, axis, number of groups or eps (finite, at least 0).
 

@@ -1,9 +1,9 @@
 """
 The parts of a composed operator, as functions on numbers with bounds. The tape supplies their Jacobians.
 
-A part is any object with the attributes kind, leaves, number and inner. Its kind says what it returns for x of shape
-(..., n). Adapters describe the same kinds in words and build the callables that a target receives. Parts run in the
-data's format, one operation after the other, whatever the operator's own arithmetic is.
+A part is one of `spec/parts.py`, which says in words what each kind returns for x of shape (..., n); adapters build the
+callables that a target receives. Parts run in the data's format, one operation after the other, whatever the operator's
+own arithmetic is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The two kinds of exact values: float64 where the data is narrower, else double-doubles with exponents.
 
 A `Field` is the set of functions that a computation needs besides + - * and negation, which both kinds of value
-have. `near` gives the float64 nearest to each value; error bounds are evaluated on those.
+have. `as_float64` gives each value in float64; error bounds are evaluated on those.
 """
 
 from __future__ import annotations
