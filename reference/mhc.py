@@ -77,8 +77,9 @@ def mhc_vjp(x, branches: Sequence[Part], logits, g, *, fuse: Part | None = None)
         return _fused(x, branches, ys, fuse, g)
     weights = _weights(logits, len(ys))
     products = [(Scaled.of(g) * Scaled.of(y)).reshape(g.size).sum(0).reshape() for y in ys]
-    mean = _not_none(sum_or_none([w * a for w, a in zip(weights, products, strict=True)]))
-    dlogits = [w * (a - mean) for w, a in zip(weights, products, strict=True)]
+    # As sum_j w_j (a_k - a_j): the weighted mean cancels against a_k where w_k is nearly 1.
+    pairs = list(zip(weights, products, strict=True))
+    dlogits = [w * _not_none(sum_or_none([v * (a - b) for v, b in pairs])) for w, a in pairs]
     to_branches = [(w * Scaled.of(g)).to_dd().hi for w in weights]
     return MhcGradients(
         dx=_dx(x, branches, to_branches, g),

@@ -90,6 +90,13 @@ def test_mhc_at_extreme_logits(name, equal):
     assert compared("mhc", call.inputs, {}, call.parts, call.g, got) == {}
 
 
+def test_the_gradient_of_a_logit_that_dominates_is_not_lost():
+    """For weights of 1 - e and e the gradients are e (1 - e) g (H_1 - H_2) and its negative, however small e is."""
+    x, branches = np.zeros(1), [Constant(np.array([0.1])), Constant(np.array([-0.3]))]
+    dlogits = reference.mhc_vjp(x, branches, [0.0, -100.0], np.array([0.7])).dlogits
+    assert dlogits[0] == -dlogits[1] == pytest.approx(0.7 * 0.4 * np.exp(-100.0), rel=1e-15, abs=0)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_normalising_blocks(seed):
     """dx, dgamma, dbeta and the sublayer's cotangent are right, for gamma and beta given and not."""
