@@ -10,6 +10,7 @@ from normspec.adapters.dtypes import DTYPES
 from normspec.adapters.numpy.operators import IMPLEMENTATIONS
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.few_shapes import in_few_shapes
+from normspec.conformance.cases.shapes import shape_of
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.faults import registered as faults
 from normspec.conformance.requests.implementation_targets import implementation_target
@@ -55,7 +56,19 @@ def test_a_case_stays_what_it_is_for(operator):
         assert set(few.groups) == set(one.groups) or len(few.groups) < len(one.groups)
         kept = ("requirements", "eps", "gamma", "beta", "cotangent", "training", "recipe", "logits", "mixed", "only")
         assert [getattr(few, name) for name in kept] == [getattr(one, name) for name in kept]
+        assert (few.channel_axis < 0) is (one.channel_axis < 0)  # an axis counted from the end is a purpose too
         assert in_few_shapes(few) == few
+
+
+@pytest.mark.parametrize(
+    ("operator", "most"),
+    [("layer_norm", 7), ("rms_norm", 7), ("batch_norm", 6), ("group_norm", 5), ("instance_norm", 5)],
+)
+def test_the_cases_of_every_profile_have_the_same_few_shapes(operator, most):
+    """One for nearly every number of axes; groups of one value take another only where they must."""
+    cases = [one for profile in ("quick", "standard") for one in deck(operator, profile, 0)]
+    few = [in_few_shapes(one) for one in cases if not one.large and "CM-S1" not in one.requirements]
+    assert len({shape_of(one) for one in few}) == most
 
 
 #: Faults that do not show on the few cases of the requirement which forbids them, on many shapes neither; other

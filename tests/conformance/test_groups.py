@@ -132,6 +132,15 @@ def test_a_case_is_spread_over_dimensions_that_a_binding_takes(ranks: Sequence[i
     assert spread is not None and spread.rank == found
 
 
+def test_a_case_about_its_dimensions_keeps_them() -> None:
+    """LN-F7: it is left out where the binding takes another number alone; where it takes none, its call says why."""
+    like = {"rank": 3, "channel_axis": 1, "requirements": frozenset({"LN-F7"})}
+    case = Description("batch_norm", 4, (("normal", 0),) * 2, **like)
+    assert fitted(case, taking((2, 3, 4))) == case
+    assert fitted(case, taking((2, 4))) is None
+    assert fitted(case, taking((6,))) == case
+
+
 def test_a_library_has_the_cases_of_one_dtype() -> None:
     """A case is built once; only with 16-bit data does a mixed case have float32 parameters."""
     plain = Description("layer_norm", 4, (("normal", 0),))

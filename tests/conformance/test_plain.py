@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from normspec.conformance.cases.description import Description
-from normspec.conformance.cases.plain import plainer
+from normspec.conformance.cases.plain import oddness, plainer
 
 GROUPS = tuple(("uniform", index) for index in range(6))
 
@@ -48,3 +48,15 @@ def test_samples_and_groups_of_channels_become_fewer():
 def test_of_branches_one_and_two_are_tried_first():
     """Fewer branches are the greatest relief, and one branch is not the same as two."""
     assert [one.count for one in tried("mhc", n=3, count=5)[:3]] == [1, 2, 4]
+
+
+def test_ordinary_numbers_come_before_fewer_numbers():
+    """Two values of 2^-15 or 2^15 tell less than 72 small integers, and two of 2^-30 or 2^30 less again."""
+    integers = Description("residual", 12, tuple(("integers", index) for index in range(6)), recipe="leaf")
+
+    def pair(square: float) -> Description:  # of plus and minus the root of eps, which a residual connection ignores
+        return Description("residual", 2, (("witness", 2),), eps=square, recipe="leaf")
+
+    unusual, far = [pair(2.0**-30), pair(2.0**30)], [pair(2.0**-60), pair(2.0**60)]
+    assert oddness(integers) < min(map(oddness, unusual))
+    assert max(map(oddness, unusual)) < min(map(oddness, far))
