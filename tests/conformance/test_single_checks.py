@@ -19,11 +19,12 @@ from normspec.conformance.checks.gradient_laws import any_subset, linear
 from normspec.conformance.checks.laws_groups import _mixing, _shifted
 from normspec.conformance.checks.nan_in_parameters import _dependent
 from normspec.conformance.checks.non_finite import contained
-from normspec.conformance.checks.part_calls import left_alone
-from normspec.conformance.checks.purity import _different_gradients, changed
+from normspec.conformance.checks.part_calls import called_once, left_alone
+from normspec.conformance.checks.purity import _different_gradients, changed, other_settings
 from normspec.conformance.checks.received import RelatedCall
 from normspec.conformance.checks.relations import same
 from normspec.conformance.checks.residual import linear_blocks, odd_branch
+from normspec.conformance.checks.showing import judge_shown
 from normspec.conformance.checks.sizes import all_zero
 from normspec.conformance.checks.statistics import several_steps
 from normspec.conformance.checks.strange_parts import with_wrapped
@@ -352,3 +353,45 @@ def test_no_half_of_the_samples_stays_by_itself(n: int) -> None:
         assert sorted(order) == [*range(n)]
         for half in (n // 2, (n + 1) // 2):
             assert {*order[:half]} != {*range(half)}
+
+
+@pytest.mark.parametrize(("groups", "other"), [(1, 2), (2, 1)])
+def test_another_number_of_groups_is_tried_whatever_is_given(groups: int, other: int) -> None:
+    """Of two channels, one group follows two groups, as two follow one."""
+    drawn = tuple(("normal", index) for index in range(groups))
+    case = build(Description("group_norm", 2 // groups, drawn, samples=1), "float32")
+    assert case.settings["groups"] == groups
+    later = [one.settings["groups"] for one in other_settings(subject_of("gn-two-pass"), case)]
+    assert [one for one in later if one != groups] == [other]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_single_value_that_hides_a_nan_is_told(place: int) -> None:
+    """CM-N3, CM-N6 and the like name the first place where NaN is missing, which may be the only one."""
+    y = np.full(3, np.nan)
+    y[place] = 8.0
+    (found,) = judge_shown(ROW, {"y": y}, {"y": np.array([True, True, True])}, "swallowed")
+    assert (found.violated, found.index, found.got, found.note) == (True, (place,), 8.0, "swallowed")
+    others = np.arange(3) != place
+    (found,) = judge_shown(ROW, {"y": y}, {"y": others}, "swallowed")
+    assert found.judged and not found.violated
+
+
+@pytest.mark.parametrize(("calls", "violated"), [(1, True), (2, False), (3, True)])
+def test_one_callable_in_two_roles_is_called_once_for_each(calls: int, violated: bool) -> None:
+    """CM-C1: a residual connection that calls what is both its branch and its shortcut once or three times is told."""
+
+    def residual(x: Any, branch: Any, *, shortcut: Any = None, activation: Any = None) -> Any:
+        if shortcut is branch:
+            first, *others = [branch(x) for _ in range(calls)]
+            y = first + (others or [first])[0]
+        else:
+            y = (x if shortcut is None else shortcut(x)) + branch(x)
+        return y if activation is None else activation(y)
+
+    target = function("residual", residual)
+    case = build(Description("residual", 3, TWO, recipe="linear"), "float32")
+    found = called_once(Subject(target, target.bindings[0], "float32"), case)
+    assert {one.note: one.violated for one in found if "as branch and as shortcut" in one.note} == {
+        f"one callable was passed as branch and as shortcut, and was called {calls} times in one forward pass": violated
+    }

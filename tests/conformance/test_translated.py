@@ -66,6 +66,13 @@ def test_an_inexact_difference_is_unsupported() -> None:
         Translation(gain=True).inputs({"x": np.ones(1), "gamma": np.array([2.0**-30], np.float32)})
 
 
+def test_a_gain_less_one_leaves_x_alone() -> None:
+    """x is moved off float32 numbers only where that is asked for."""
+    x = np.array([1.0, 3.7], np.float32)
+    handed = Translation(gain=True).inputs({"x": x, "gamma": np.array([3.0, 0.5], np.float32)})
+    assert [None if one is None else one.tolist() for one in handed.values()] == [x.tolist(), [2.0, -0.5]]
+
+
 def test_a_library_holds_such_gains_and_promoted_cotangents() -> None:
     """The cases of a subject have gains that can be passed, and a cotangent with the dtype of y."""
     described = Description("layer_norm", 5, (("normal", 0), ("normal", 1)), gamma="small", mixed=True)

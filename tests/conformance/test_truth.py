@@ -12,11 +12,13 @@ import pytest
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.description import Description
+from normspec.conformance.judging.composed_truth import ComposedTruth
 from normspec.conformance.judging.library import Library
 from normspec.conformance.judging.truth import Truth, arithmetic_of
 from normspec.conformance.judging.truths import truth_of
 from normspec.reference.accuracy import AccuracyClass
 from normspec.reference.double_double import DD
+from normspec.spec.parts import Part
 
 from .runs import NORMALISATIONS
 
@@ -182,3 +184,14 @@ def test_a_library_frees_its_cases_at_once() -> None:
         assert freed() is None
     finally:
         gc.enable()
+
+
+def test_a_group_out_of_range_excuses_its_own_gradient_and_those_of_the_parameters() -> None:
+    """A derivative that overflows may be multiplied by zero: the other groups of x have nothing to do with that."""
+    x = np.array([[3e38, -3e38, 1], [1, 2, 4], [0, 0, 3]], np.float32)
+    inputs = {"x": x, "gamma": np.ones(3, np.float32), "beta": np.zeros(3, np.float32)}
+    case = Case("pre_norm", inputs, {"eps": 0.5}, np.ones_like(x), parts={"sublayer": Part("zero")})
+    truth, arithmetic = ComposedTruth(case), arithmetic_of(case, AccuracyClass())
+    assert np.isinf(truth.bound("dx", arithmetic)).all(axis=1).tolist() == [True, False, False]
+    assert not np.isinf(truth.bound("dx", arithmetic)[1:]).any()
+    assert np.isinf([truth.bound(name, arithmetic) for name in ("dgamma", "dbeta")]).all()
