@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -65,6 +66,13 @@ def test_a_slow_function_in_this_process_makes_few_extra_calls():
     target = specimen(VARIANT["ln-two-pass"])
     slow = Run(Plan((target,), ("float32",), "cpu", {}, profile_of("quick"), 0, slow=True)).report()
     assert result(slow, "LN-F7").cases == 4  # of eight that other checks need
+
+
+def test_a_run_tells_how_long_it_took():
+    """The seconds between its beginning and its end, whatever the clock showed before."""
+    started = time.perf_counter()
+    report = run(specimen(VARIANT["rs-plain"]), requirements={"RS-L4"})
+    assert 0 < report.seconds <= time.perf_counter() - started
 
 
 def test_what_a_failed_plain_call_leaves_untried_is_said():

@@ -103,6 +103,22 @@ def test_eps_in_float32_is_another_truth() -> None:
     assert np.all(np.abs(given.outputs()["y"].hi - rounded.outputs()["y"].hi) > 100 * bound)
 
 
+def test_derivatives_in_float64_are_far_more_exact_than_float64() -> None:
+    """(0, 6) less its mean is (-3, 3), its variance is 9, and with an eps of 16 it becomes (-3/5, 3/5)."""
+    inputs = {"x": np.array([[0.0, 6.0]]), "gamma": np.ones(2), "beta": np.zeros(2)}
+    g = np.array([[1.0, 0.0]])
+    truth = Truth(Case("layer_norm", inputs, {"eps": 16.0, "axes": (-1,)}, g))
+    # ((1, 0) - 1/2 - xhat (-3/10)) / 5, as a gradient and as a tangent.
+    across = [Fraction(8, 125), Fraction(-8, 125)]
+    found = truth.gradients() | {"tangent": truth.jvp({"x": g, "gamma": None, "beta": None})}
+    wanted = {"dx": across, "dgamma": [Fraction(-3, 5), Fraction(0)], "tangent": across}
+    for name, want in wanted.items():
+        value = found[name]
+        assert value is not None
+        pairs = zip(value.hi.reshape(-1).tolist(), value.lo.reshape(-1).tolist(), want, strict=True)
+        assert all(abs(Fraction(hi) + Fraction(lo) - exact) < Fraction(1, 2**95) for hi, lo, exact in pairs), name
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("momentum", [0.25, 1.0, 0.0])
 def test_bessel_averages_the_unbiased_variance(dtype: str, momentum: float) -> None:

@@ -52,6 +52,16 @@ def test_tanh_is_accurate():
         assert worst(elementary.tanh(Scaled.of(z)), mpmath.tanh, z) < PROMISED
 
 
+def test_tanh_of_less_than_float64_holds_is_that_number():
+    """At 2^-1060 float64 loses most digits, and at 2^-1590 all; tanh(z) differs from z only by z^3 / 3."""
+    tiny = Scaled.of(2.0**-530)
+    for size in (tiny * tiny, tiny * tiny * tiny):
+        z = Scaled.of(np.array([0.1, -0.1])) * size
+        found = elementary.tanh(z)
+        np.testing.assert_array_equal(found.mantissa, z.mantissa)
+        np.testing.assert_array_equal(found.exponent, z.exponent)
+
+
 @pytest.mark.parametrize("logits", [[0.3], [1.0, 1.0, 1.0], [0.0, 100.0, -50.0], [1e4, -1e4, 9999.5]])
 def test_softmax_is_accurate(logits):
     """Each weight is right relative to itself, however small it is."""
