@@ -13,20 +13,20 @@ import pytest
 from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.description import Description
 from normspec.conformance.checks.aspects import _near_and_near, _same_y
-from normspec.conformance.checks.blocks import scaled_input
+from normspec.conformance.checks.blocks import scaled_input, shifted_input
 from normspec.conformance.checks.exactly import finite_bound
 from normspec.conformance.checks.gradient_laws import any_subset, linear
 from normspec.conformance.checks.laws_groups import _mixing, _shifted
 from normspec.conformance.checks.nan_in_parameters import _dependent
 from normspec.conformance.checks.non_finite import contained
 from normspec.conformance.checks.part_calls import called_once, left_alone
-from normspec.conformance.checks.purity import _different_gradients, changed, other_settings
+from normspec.conformance.checks.purity import _different_gradients, _memory_used_again, changed, other_settings
 from normspec.conformance.checks.received import RelatedCall
 from normspec.conformance.checks.relations import same
 from normspec.conformance.checks.residual import linear_blocks, odd_branch
 from normspec.conformance.checks.showing import judge_shown
 from normspec.conformance.checks.sizes import all_zero
-from normspec.conformance.checks.statistics import several_steps
+from normspec.conformance.checks.statistics import samples_independent, several_steps
 from normspec.conformance.checks.strange_parts import with_wrapped
 from normspec.conformance.checks.undefined import undefined_group
 from normspec.conformance.checks.views import parameter_layouts
@@ -58,6 +58,15 @@ def test_an_input_is_scaled_up_and_down() -> None:
     """PR-L2 compares what the sublayer gets for 4 x, and for x / 4."""
     case = build(Description("pre_norm", 4, TWO, recipe="leaf"), "float32")
     assert [one.note for one in scaled_input(subject_of("pr-two-pass"), case)] == ["x times 4", "x times 0.25"]
+
+
+def test_an_input_is_moved_where_that_is_exact() -> None:
+    """PR-L3 compares what the sublayer gets for x + 16, and y; 16 is no whole number of the ulps of 2^30."""
+    case = build(Description("pre_norm", 4, TWO, recipe="leaf"), "float32")
+    case = case.replace(x=np.array([[1.0, 2.0, 4.0, -3.0], [0.0, 0.0, 3.0, 0.0]], np.float32))
+    subject = subject_of("pr-two-pass")
+    assert [one.note for one in shifted_input(subject, case)] == ["x plus 16", "x plus 16: y moves by as much"]
+    assert list(shifted_input(subject, case.replace(x=np.full((2, 4), 2.0**30, np.float32)))) == []
 
 
 def test_the_shift_is_the_largest_that_is_exact() -> None:
@@ -395,3 +404,25 @@ def test_one_callable_in_two_roles_is_called_once_for_each(calls: int, violated:
     assert {one.note: one.violated for one in found if "as branch and as shortcut" in one.note} == {
         f"one callable was passed as branch and as shortcut, and was called {calls} times in one forward pass": violated
     }
+
+
+@pytest.mark.parametrize(("axis", "last"), [(1, 3), (0, 3), (-2, 3)])
+def test_a_sample_alone_is_one_along_the_axis_of_samples(axis: int, last: int) -> None:
+    """BN-I3: the first axis without the channels."""
+    case = build(Description("batch_norm", 4, TWO, training=False, rank=2, channel_axis=axis), "float32")
+    found = list(samples_independent(subject_of("bn-two-pass"), case))
+    assert [(one.note, one.violated) for one in found] == [("sample 0 alone", False), (f"sample {last} alone", False)]
+    assert {one.case.x.shape for one in found} == {(1, 2) if axis == 1 else (2, 1)}
+
+
+def test_gradients_of_values_that_are_gone_are_told() -> None:
+    """CM-P1: a vjp that remembers x by where it lies returns gradients of what lay there before."""
+    made, seen = VARIANT["ln-two-pass"].build(), {}
+
+    def vjp(x: Any, *others: Any, **settings: Any) -> Any:
+        return made.vjp(seen.setdefault(x.ctypes.data, x.copy()), *others, **settings)
+
+    target = function("layer_norm", made.call, vjp=vjp)
+    found = [*_memory_used_again(Subject(target, target.bindings[0], "float32"), ROW)]
+    assert {one.output for one in found if one.violated} == {"dx", "dgamma"}
+    assert {one.output for one in found if not one.violated} >= {"y", "dbeta"}
