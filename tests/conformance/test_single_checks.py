@@ -14,6 +14,7 @@ from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.description import Description
 from normspec.conformance.checks.aspects import _near_and_near, _same_y
 from normspec.conformance.checks.blocks import scaled_input, shifted_input
+from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.exactly import finite_bound
 from normspec.conformance.checks.gradient_laws import any_subset, linear
 from normspec.conformance.checks.laws_groups import _mixing, _shifted
@@ -30,6 +31,7 @@ from normspec.conformance.checks.statistics import samples_independent, several_
 from normspec.conformance.checks.strange_parts import with_wrapped
 from normspec.conformance.checks.undefined import undefined_group
 from normspec.conformance.checks.views import parameter_layouts
+from normspec.conformance.engine import tally
 from normspec.conformance.engine.declaration_search import _Search
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.judging.findings import Finding
@@ -426,3 +428,21 @@ def test_gradients_of_values_that_are_gone_are_told() -> None:
     found = [*_memory_used_again(Subject(target, target.bindings[0], "float32"), ROW)]
     assert {one.output for one in found if one.violated} == {"dx", "dgamma"}
     assert {one.output for one in found if not one.violated} >= {"y", "dbeta"}
+
+
+def test_a_size_at_which_a_call_raises_is_a_violation() -> None:
+    """CM-S1 is about the call itself; of a law, a call that raises without its doing says nothing."""
+
+    def short(call: Callable[..., Any], x: Any, *others: Any, **settings: Any) -> Any:
+        if x.shape[-1] > 8:
+            raise MemoryError
+        return call(x, *others, **settings)
+
+    target = variant_function("ln-two-pass", short)
+    subject, case = Subject(target, target.bindings[0], "float32"), build(Description("layer_norm", 9, TWO), "float32")
+    told = {
+        check.requirement: [one.failure for one in tally.findings(check, subject, case)]
+        for check in checks_of("layer_norm")
+        if check.requirement in ("CM-S1", "LN-L1")
+    }
+    assert told == {"CM-S1": ["raises"], "LN-L1": []}

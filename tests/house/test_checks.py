@@ -26,3 +26,11 @@ def test_every_id_stands_as_a_literal_at_its_check(checkout):
     written = set().union(*map(strings, files))
     checked = {check.requirement for operator in OPERATORS for check in checks_of(operator)}
     assert checked - written == set()
+
+
+def test_a_requirement_about_gradients_needs_them():
+    """Of a function without gradients it is unsupported, without a call: those with a G, and others."""
+    for operator in OPERATORS:
+        about = [check for check in checks_of(operator) if "-G" in check.requirement]
+        assert about
+        assert [check.requirement for check in about if not check.gradient] == []
