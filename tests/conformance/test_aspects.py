@@ -121,3 +121,18 @@ def test_what_is_nan_was_not_seen_to_move() -> None:
     rms_norm = function("rms_norm", lambda x, gamma, **settings: np.full_like(x, np.nan))
     assert result(run(layer_norm, requirements={"LN-F7"}), "LN-F7").verdict is Verdict.NOT_EXERCISED
     assert result(run(rms_norm, requirements={"RM-L11"}), "RM-L11").verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(("parts", "verdict"), [(1, Verdict.PASS), (2, Verdict.FAIL), (4, Verdict.FAIL)])
+def test_a_group_that_is_normalised_in_parts_is_told(parts: int, verdict: Verdict) -> None:
+    """LN-F7: where each half or quarter of a row is normalised apart, most of the row stays when one value moves."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        n = int(np.prod(x.shape[-len(axes) :]))
+        wide = x.astype(np.float64).reshape(-1, *((parts, n // parts) if n % parts == 0 else (1, n)))
+        y = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + eps)
+        y = y.reshape(x.shape)
+        y = y if gamma is None else y * gamma
+        return (y if beta is None else y + beta).astype(x.dtype)
+
+    assert result(run(function("layer_norm", layer_norm), requirements={"LN-F7"}), "LN-F7").verdict is verdict

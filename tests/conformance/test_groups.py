@@ -65,6 +65,13 @@ def test_a_row_alone_keeps_all_parameters() -> None:
     assert values(alone) == ([4, 5], [1004, 1005], [100, 101], [200, 201])
 
 
+def test_a_row_alone_keeps_the_rank() -> None:
+    """Among rows along two axes, the fourth of six is a sequence of one in a batch of one."""
+    alone = only_group(counted("layer_norm", (3, 2, 2), (2,), axes=(-1,)), 3)  # type: ignore[arg-type]
+    assert alone.x.shape == (1, 1, 2)
+    assert values(alone) == ([6, 7], [1006, 1007], [100, 101], [200, 201])
+
+
 @pytest.mark.parametrize(("count", "chosen"), [(1, (0,)), (2, (0, 1)), (3, (0, 1, 2)), (6, (0, 3, 5)), (7, (0, 3, 6))])
 def test_the_first_the_middle_and_the_last_group_are_chosen(count: int, chosen: tuple[int, ...]) -> None:
     """Each once."""

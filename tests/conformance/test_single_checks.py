@@ -317,6 +317,21 @@ def test_what_a_part_saved_is_looked_at_after_another_call() -> None:
     assert done == ["untracked", "tracked", "another call"]
 
 
+@pytest.mark.parametrize("in_place", [False, True])
+def test_what_a_part_returned_may_not_be_written_to(in_place: bool) -> None:
+    """CM-C3: a residual connection that adds x to the branch's own result is told."""
+
+    def residual(x: Any, branch: Any, *, shortcut: Any = None, activation: Any = None) -> Any:
+        h = branch(x)
+        return np.add(h, x, out=h if in_place else None)
+
+    target = function("residual", residual)
+    case = build(Description("residual", 3, TWO, recipe="linear"), "float32")
+    found = left_alone(Subject(target, target.bindings[0], "float32", forward_only=True), case)
+    violated = [one.note for one in found if one.violated]
+    assert bool(violated) is in_place and all("what branch returned was changed by" in note for note in violated)
+
+
 def test_two_linear_blocks_get_small_integers_of_either_sign() -> None:
     """RS-L3: x is drawn from -2 to 2, for which the product is exact in every dtype."""
     case = build(Description("residual", 4, TWO * 8, recipe="linear"), "float32")

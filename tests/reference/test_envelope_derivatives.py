@@ -95,6 +95,22 @@ def test_forward_mode_is_within(dtype, name):
         assert ratio(got, exact, bound).max() <= 1, n
 
 
+@pytest.mark.parametrize("variance", ["centred", "one-pass"])
+def test_parameters_that_are_none_are_ones_and_zeros(variance):
+    """They leave y as it is, so they cost nothing: its envelope is that with a gamma of ones and a beta of zeros."""
+    x, gamma, beta, g, *_ = operands(8, np.float32)
+    arithmetic = Arithmetic.of(np.float32, None, AccuracyClass(variance=variance))
+
+    def bounds(gamma, beta):
+        envelope = envelope_of("layer_norm", x, gamma, beta, **SETTINGS, arithmetic=arithmetic)
+        return envelope.y(), envelope.gradients(g)["dx"]
+
+    ones, zeros = np.ones_like(gamma), np.zeros_like(beta)
+    for absent, present in (((None, beta), (ones, beta)), ((gamma, None), (gamma, zeros))):
+        for bare, full in zip(bounds(*absent), bounds(*present), strict=True):
+            np.testing.assert_array_equal(bare, full)
+
+
 def test_a_tangent_that_is_none_is_zero():
     """The forward-mode envelope of constant gamma and beta is that of tangents of zeros."""
     x, gamma, beta, _, tx, *_ = operands(8, np.float32)
