@@ -9,6 +9,7 @@ import pytest
 from normspec.adapters.dtypes import DTYPES
 from normspec.adapters.numpy.operators import IMPLEMENTATIONS
 from normspec.conformance.cases.deck import deck
+from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.few_shapes import in_few_shapes
 from normspec.conformance.cases.shapes import shape_of
 from normspec.conformance.engine.engine import Run
@@ -69,6 +70,13 @@ def test_the_cases_of_every_profile_have_the_same_few_shapes(operator, most):
     cases = [one for profile in ("quick", "standard") for one in deck(operator, profile, 0)]
     few = [in_few_shapes(one) for one in cases if not one.large and "CM-S1" not in one.requirements]
     assert len({shape_of(one) for one in few}) == most
+
+
+@pytest.mark.parametrize("operator", MOST)
+def test_the_middle_group_stands_in_an_odd_place(operator):
+    """Of a matrix: the first and the middle group are looked at, and of two groups that share a slot one must be."""
+    few = in_few_shapes(Description(operator, 6, (("normal", 0), ("normal", 1))))
+    assert few.count_of_groups // 2 % 2 == 1
 
 
 #: Faults that do not show on the few cases of the requirement which forbids them, on many shapes neither; other
