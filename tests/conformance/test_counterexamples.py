@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import attrs
@@ -249,6 +250,14 @@ def test_a_must_is_not_told_under_a_should() -> None:
     """The most telling violation leads, except advice, which never leads a requirement."""
     first, second = folded([_violated("LN-L2", Verdict.ADVICE), _violated("CM-S1")])
     assert (first.same_case_as, second.same_case_as) == ("CM-S1", "")
+
+
+def test_the_more_telling_requirement_leads() -> None:
+    """The contract before values, then gradients, laws, and the rest that operators have in common."""
+    telling = ["CM-C1", "LN-F1", "LN-G1", "LN-L1", "CM-P3"]
+    for first, second in itertools.combinations(telling, 2):
+        lesser, leading = folded([_violated(second), _violated(first)])
+        assert (lesser.same_case_as, leading.same_case_as) == (first, "")
 
 
 def test_of_cases_as_plain_as_each_other_the_one_that_breaks_less_is_tried_first() -> None:
