@@ -15,7 +15,7 @@ from normspec.adapters.numpy.operators.layer_norm import LayerNorm
 from normspec.adapters.target import Target
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.plain import oddness, plainer, plainest
-from normspec.conformance.engine.folding import folded
+from normspec.conformance.engine.folding import folded, priority
 from normspec.conformance.engine.shrink import Shrinker
 from normspec.conformance.judging.verdicts import Counterexample, Verdict
 from normspec.conformance.reporting.counterexample_rows import wrong_rows
@@ -256,6 +256,7 @@ def test_the_more_telling_requirement_leads() -> None:
     """The contract before values, then gradients, laws, and the rest that operators have in common."""
     telling = ["CM-C1", "LN-F1", "LN-G1", "LN-L1", "CM-P3"]
     for first, second in itertools.combinations(telling, 2):
+        assert priority(first) < priority(second)
         lesser, leading = folded([_violated(second), _violated(first)])
         assert (lesser.same_case_as, leading.same_case_as) == (first, "")
 
