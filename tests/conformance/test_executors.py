@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from normspec import Report
 from normspec.conformance.requests.request import Request
 from normspec.conformance.running.judging import judged
-from normspec.conformance.running.judging_process import JudgingProcess
+from normspec.conformance.running.judging_process import JudgingProcess, ProcessEnded
 from normspec.conformance.running.processes import Processes
 from normspec.conformance.running.unit import Unit
 
@@ -79,3 +81,60 @@ def test_processes_that_were_started_end_where_the_next_is_not_started(monkeypat
     with pytest.raises(KeyboardInterrupt):
         Processes(REQUEST, 3).__enter__()
     assert started == ["started", "interrupted", "closed"]
+
+
+class Other:
+    """Another process, which answers every question in the same way."""
+
+    def __init__(self, answer: Report | Exception) -> None:
+        self.answer, self.asked = answer, threading.Event()
+
+    def ask(self, _):
+        self.asked.set()
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def interrupt(self):
+        pass
+
+    def close(self):
+        pass
+
+
+class First:
+    """The process that is here, which begins when the other has been asked for something."""
+
+    def __init__(self, other: Other) -> None:
+        self.other = other
+
+    def measure(self):
+        return {}
+
+    def judged(self, units, listener=None):
+        assert self.other.asked.wait(60)
+        for unit in units:
+            yield unit, Report((), "quick", 0, notes=("here",))
+
+
+@pytest.mark.parametrize("listens", [True, False])
+@pytest.mark.parametrize(
+    ("answer", "elsewhere", "defects"),
+    [
+        (Report((), "quick", 0, notes=("there",)), True, 0),
+        (ProcessEnded("killed"), False, 0),
+        (RuntimeError("a mistake of ours"), False, 1),
+    ],
+    ids=["judges", "ends", "fails"],
+)
+def test_every_unit_is_judged_once_whatever_the_other_process_does(monkeypatch, answer, elsewhere, defects, listens):
+    """What another process could not judge is judged here, and what it judged is told to the listener."""
+    other, heard = Other(answer), []
+    monkeypatch.setattr(JudgingProcess, "started", lambda message: other)
+    with Processes(REQUEST, 2, First(other)) as both:
+        found = list(both.judged(UNITS, (lambda unit, progress: heard.append(unit)) if listens else None))
+    assert {unit for unit, _ in found} == set(UNITS) and len(found) == len(UNITS)
+    there = {unit for unit, report in found if report.notes == ("there",)}
+    assert bool(there) is elsewhere and set(heard) == (there if listens else set())
+    told = [one for _, report in found for one in report.defects]
+    assert len(told) == defects and all("a mistake of ours" in one for one in told)
