@@ -78,7 +78,7 @@ def test_every_extent_is_large_in_some_case_of_a_first_binding(operator):
         assert len(select_cases(cases, checks, library, 1)) == 1
 
 
-def _run(monkeypatch, body, *, gradient=False, slow=True, profile=None):
+def _run(monkeypatch, body, *, gradient=False, slow=True, profile=None, accepts=None):
     """Run one check of layer_norm, with this body, on NumPy's layers as a slow or a fast framework."""
     seen = []
 
@@ -89,6 +89,8 @@ def _run(monkeypatch, body, *, gradient=False, slow=True, profile=None):
     check = Check("LN-F1", noted, lambda case: True, "error", gradient=gradient)
     monkeypatch.setattr("normspec.conformance.engine.engine.checks_of", lambda operator: [check])
     target = replace(resolve("numpy", op="layer_norm"), slow=slow)
+    if accepts is not None:
+        target = replace(target, bindings=tuple(replace(one, accepts=accepts) for one in target.bindings))
     plan = Plan((target,), ("float32",), "cpu", {}, profile or Profile("quick", 0, 0, 32, slow=2, slow_own=2), 0)
     (result,) = Run(plan).report().results
     return result, seen
@@ -103,6 +105,22 @@ def test_what_its_cases_cannot_judge_is_put_to_others(monkeypatch):
     result, seen = _run(monkeypatch, third_judges)
     assert (result.verdict, result.cases, len(seen)) == (Verdict.PASS, 1, 3)
     assert len(set(map(id, seen))) == 3
+
+
+def test_what_the_target_declines_is_put_to_others(monkeypatch):
+    """A check whose chosen cases are all declined tries one more too."""
+
+    def judges(subject, case, turn):
+        yield Finding(case, violated=False)
+
+    _, chosen = _run(monkeypatch, judges)
+    declined = {(case.x.shape, case.settings["eps"]) for case in chosen}
+
+    def accepts(shape, settings):
+        return "not these" if (shape, settings["eps"]) in declined else None
+
+    result, seen = _run(monkeypatch, judges, accepts=accepts)
+    assert (result.verdict, result.cases, len(chosen), len(seen)) == (Verdict.PASS, 1, 2, 1)
 
 
 def test_what_nothing_can_judge_is_not_exercised(monkeypatch):

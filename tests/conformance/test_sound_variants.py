@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from normspec.conformance.selftest.selftest import judge_sound
+from normspec.conformance.selftest import selftest
+from normspec.conformance.selftest.selftest import judge_fault, judge_sound
 
-from .runs import DTYPES, VARIANT, others_at_night, run, specimen
+from .runs import DTYPES, FAULT, VARIANT, others_at_night, run, specimen
 
 pytestmark = pytest.mark.exhaustive
 
@@ -37,3 +38,19 @@ def test_a_sound_variant_conforms_over_generated_cases(name: str) -> None:
     """Generated cases of `standard` and its large shapes accuse a plain two-pass implementation of nothing."""
     row = judge_sound(name, ("float32",), "standard", 1)
     assert (row.name, row.accused_by) == (name, ())
+
+
+@pytest.mark.parametrize("asked", [["residual"], ["residual", "highway"]])
+def test_a_selftest_judges_all_of_the_operators_asked_for(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each sound variant and each fault of these operators once, and no others."""
+    found: list[str] = []
+
+    def noted(work: list[tuple[object, tuple[str, ...]]], *_: object) -> tuple[tuple[()], bool]:
+        for judge, (name, *_) in work:
+            assert judge is (judge_sound if name in VARIANT else judge_fault)
+            found.append(name)
+        return (), False
+
+    monkeypatch.setattr(selftest, "_in_parallel", noted)
+    selftest.selftest(op=asked)
+    assert sorted(found) == sorted(one.name for one in (*VARIANT.values(), *FAULT.values()) if one.operator in asked)
