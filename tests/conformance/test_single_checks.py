@@ -23,6 +23,7 @@ from normspec.conformance.checks.non_finite import contained
 from normspec.conformance.checks.part_calls import called_once, left_alone
 from normspec.conformance.checks.purity import _different_gradients, _memory_used_again, changed, other_settings
 from normspec.conformance.checks.received import RelatedCall
+from normspec.conformance.checks.refusal import judge_refusals
 from normspec.conformance.checks.relations import same
 from normspec.conformance.checks.residual import linear_blocks, odd_branch
 from normspec.conformance.checks.showing import judge_shown
@@ -461,3 +462,24 @@ def test_a_size_at_which_a_call_raises_is_a_violation() -> None:
         if check.requirement in ("CM-S1", "LN-L1")
     }
     assert told == {"CM-S1": ["raises"], "LN-L1": []}
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("raises", None),
+        ("returns", "eps is -1, and the call returned without raising"),
+        ("cut off", "eps is -1, and the call returned without raising: y has shape (1, 3) in place of (2, 3)"),
+    ],
+)
+def test_a_call_that_has_to_raise_may_not_return(answer: str, told: str | None) -> None:
+    """Whatever it returns: what is no y either is told too."""
+
+    def change(call: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+        if answer == "raises":
+            raise ValueError("eps is negative")
+        return call(*arguments, **settings)[: 1 if answer == "cut off" else None]
+
+    target = variant_function("ln-two-pass", change)
+    (found,) = judge_refusals(Subject(target, target.bindings[0], "float32"), [("eps is -1", ROW)])
+    assert found.failure == "accepts" and (found.note if found.violated else None) == told
