@@ -31,7 +31,7 @@ from normspec.conformance.checks.sizes import all_zero
 from normspec.conformance.checks.statistics import samples_independent, several_steps
 from normspec.conformance.checks.strange_parts import with_wrapped
 from normspec.conformance.checks.undefined import undefined_group
-from normspec.conformance.checks.views import parameter_layouts
+from normspec.conformance.checks.views import cotangent_layouts, input_layouts, parameter_layouts
 from normspec.conformance.engine import tally
 from normspec.conformance.engine.declaration_search import _Search
 from normspec.conformance.engine.engine import Run
@@ -483,3 +483,52 @@ def test_a_call_that_has_to_raise_may_not_return(answer: str, told: str | None) 
     target = variant_function("ln-two-pass", change)
     (found,) = judge_refusals(Subject(target, target.bindings[0], "float32"), [("eps is -1", ROW)])
     assert found.failure == "accepts" and (found.note if found.violated else None) == told
+
+
+@pytest.mark.parametrize(
+    ("body", "forward_only"),
+    [
+        (input_layouts, False),
+        (input_layouts, True),
+        (parameter_layouts, False),
+        (parameter_layouts, True),
+        (cotangent_layouts, False),
+    ],
+)
+def test_the_calls_on_views_are_the_calls_sent_ahead(body: Any, forward_only: bool) -> None:
+    """In the same order: a worker that is asked for others answers them for nothing, and these one by one."""
+    ahead: list[tuple[Any, ...]] = []
+    made: list[tuple[Any, ...]] = []
+    now = [made]
+
+    class Noted(Subject):
+        def prefetch(self, case: Case, calls: Any) -> None:
+            now[0] = ahead
+            for call in calls:
+                call()
+            now[0] = made
+
+        def start(self, case: Case, **options: Any) -> Any:
+            now[0].append((case.x.tolist(), options))
+            return super().start(case, **options)
+
+    target = specimen(VARIANT["ln-two-pass"])
+    list(body(Noted(target, target.bindings[0], "float32", forward_only=forward_only), ROW))
+    assert len(ahead) > 2 and ahead == made
+
+
+@pytest.mark.parametrize("forward_only", [False, True])
+def test_what_was_observed_is_not_asked_for_again(forward_only: bool) -> None:
+    """Nor is any gradient of a function that is declared to have none."""
+    target = specimen(VARIANT["ln-two-pass"])
+    subject = Subject(target, target.bindings[0], "float32", forward_only=forward_only)
+
+    def missing() -> list[str]:
+        return [cast(Any, call).func.__name__ for call in subject.missing_calls(ROW)]
+
+    assert missing() == ["outputs"] + ["tracked"] * (not forward_only)
+    _ = subject.observe(ROW).outputs
+    assert missing() == ["tracked"] * (not forward_only)
+    if not forward_only:
+        _ = subject.observe(ROW).gradients
+        assert missing() == []

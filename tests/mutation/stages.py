@@ -58,7 +58,7 @@ NEAR = tuple(
     for name in (
         "single_checks", "single_steps", "findings", "subject", "equality", "aspects", "non_finite", "divided_last",
         "empty_batch", "mixed_dtypes", "missing_gradients", "known", "groups", "large", "traits", "translated",
-        "receptive_field", "range_rules",
+        "receptive_field", "range_rules", "seams",
     )
 )  # fmt: skip
 #: Tests that start many processes: long, and about none of the changed code.
