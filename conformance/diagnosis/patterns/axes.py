@@ -9,7 +9,7 @@ import numpy as np
 from ....spec.operators import OPERATORS
 from .formula_steps import FormulaSteps
 from .observing import ObservedResult
-from .relation import LinearRelation, without_number
+from .relation import LinearRelation
 
 Array = np.ndarray
 
@@ -31,13 +31,13 @@ def axes_relations(operator: str) -> Iterator[LinearRelation]:
     record = OPERATORS[operator]
     if record.composed and not record.normalises:
         return
-    yield LinearRelation(without_number("what the formula gives for each half of a group by itself"), _by_halves)
+    yield LinearRelation("what the formula gives for each half of a group by itself", _by_halves)
     if record.has_channels:
-        yield LinearRelation(without_number("what the formula gives over the channels"), _over_channels)
+        yield LinearRelation("what the formula gives over the channels", _over_channels)
         words = "what the formula gives for each channel of a sample by itself"
-        yield LinearRelation(without_number(words), lambda one: _over_places(one.steps))
+        yield LinearRelation(words, lambda one: _over_places(one.steps))
     for words, axes in _AXES:
-        yield LinearRelation(without_number(f"what the formula gives {words}"), _over(axes))
+        yield LinearRelation(f"what the formula gives {words}", _over(axes))
 
 
 def _normalised(steps: FormulaSteps, values: Array, axes: tuple[int, ...]) -> Array:

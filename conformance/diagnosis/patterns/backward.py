@@ -9,7 +9,7 @@ import numpy as np
 from ....spec.operators import OPERATORS
 from .formula_steps import FormulaSteps
 from .observing import ObservedResult
-from .relation import LinearRelation, without_number
+from .relation import LinearRelation
 
 Array = np.ndarray
 
@@ -53,7 +53,7 @@ def backward_relations(operator: str, name: str) -> Iterator[LinearRelation]:
     record = OPERATORS[operator]
     if name in ("dgamma", "dbeta"):
         yield LinearRelation(
-            without_number("gamma times the right value"),
+            "gamma times the right value",
             lambda one: _times_gamma(one, one.expected),
             rounded=lambda one: _times_gamma(one, one.slack),
         )
@@ -61,16 +61,12 @@ def backward_relations(operator: str, name: str) -> Iterator[LinearRelation]:
         return
     if name == "dx" and "gamma" in record.arguments:
         for words, change in _GAINS:
-            yield LinearRelation(
-                without_number(f"what the formula gives with {words} in place of gamma"), _with_gain(change)
-            )
+            yield LinearRelation(f"what the formula gives with {words} in place of gamma", _with_gain(change))
     if name in ("dgamma", "dbeta"):
         for words, among in _PARTS:
-            yield LinearRelation(without_number(f"the sum over {words}"), _over(name, among))
+            yield LinearRelation(f"the sum over {words}", _over(name, among))
         factor = " xhat" if name == "dgamma" else ""
-        yield LinearRelation(
-            without_number(f"the sum of dx{factor} in place of g{factor}"), _of_dx(name), rounded=_rounded_dx(name)
-        )
+        yield LinearRelation(f"the sum of dx{factor} in place of g{factor}", _of_dx(name), rounded=_rounded_dx(name))
 
 
 def _times_gamma(one: ObservedResult, value: Array) -> Array | None:

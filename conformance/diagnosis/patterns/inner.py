@@ -19,7 +19,7 @@ from .formula_steps import logistic, softmax
 from .moments import parameter_relations, spread_relations
 from .observing import ObservedResult
 from .pattern import WrongResult
-from .relation import EXTRA_ROUNDINGS, LinearRelation, plain_relations, without_number
+from .relation import EXTRA_ROUNDINGS, LinearRelation, plain_relations
 from .terms import clipped_relations, term_relations
 
 Array = np.ndarray
@@ -194,9 +194,7 @@ def _of_gate(role: str) -> Callable[[Sequence[ObservedResult]], Iterator[LinearR
     def relations(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]:
         yield from plain_relations("t")
         for words, change in _SQUASHED:
-            yield LinearRelation(
-                without_number(words), lambda one, change=change: change(one.steps.part(role, one.steps.x))
-            )
+            yield LinearRelation(words, lambda one, change=change: change(one.steps.part(role, one.steps.x)))
 
     return relations
 
@@ -222,7 +220,7 @@ _SQUASHED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
 def _of_carry(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]:
     yield from plain_relations("c")
     for words, change in _CARRIED:
-        yield LinearRelation(without_number(words), lambda one, change=change: change(one.steps.gate))
+        yield LinearRelation(words, lambda one, change=change: change(one.steps.gate))
 
 
 _CARRIED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
@@ -270,9 +268,7 @@ def _logits(one: ObservedResult) -> Values | None:
 def _of_weights(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]:
     yield from plain_relations("w")
     for words, change in _WEIGHED:
-        yield LinearRelation(
-            without_number(words), lambda one, change=change: change(np.asarray(one.steps.given("logits")))
-        )
+        yield LinearRelation(words, lambda one, change=change: change(np.asarray(one.steps.given("logits"))))
 
 
 _WEIGHED: tuple[tuple[str, Callable[[Array], Array]], ...] = (

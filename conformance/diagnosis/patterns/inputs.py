@@ -13,7 +13,7 @@ from .formula_steps import FormulaSteps
 from .numbers import written
 from .observing import ObservedResult
 from .pattern import listed
-from .relation import LinearRelation, without_number
+from .relation import LinearRelation
 
 Array = np.ndarray
 
@@ -44,7 +44,7 @@ def rounded_inputs(operator: str, name: str) -> Iterator[LinearRelation]:
             for dtype in _NARROW:
                 words = ["the cotangent" if one == "g" else one for one in together]
                 yield LinearRelation(
-                    without_number(f"what the formula gives with {listed(words)} rounded to {dtype}"),
+                    f"what the formula gives with {listed(words)} rounded to {dtype}",
                     _of_rounded(together, FORMATS[dtype], formula),
                 )
 
@@ -55,7 +55,7 @@ def other_eps(operator: str, name: str) -> Iterator[LinearRelation]:
     if not record.composed and name in ("dx", "dgamma"):
         for eps in _OTHER_EPS:
             yield LinearRelation(
-                without_number(f"what the formula gives with {written(eps)} in place of eps"),
+                f"what the formula gives with {written(eps)} in place of eps",
                 _of_eps(eps, _FORMULAS[name]),
             )
 

@@ -14,7 +14,7 @@ from .backward import input_gradient
 from .formula_steps import FormulaSteps
 from .observing import ObservedResult
 from .pattern import listed
-from .relation import EXTRA_ROUNDINGS, LinearRelation, without_number
+from .relation import EXTRA_ROUNDINGS, LinearRelation
 
 Array = np.ndarray
 
@@ -33,7 +33,7 @@ def kept_values(operator: str, name: str) -> Iterator[LinearRelation]:
         for dtype in _NARROW:
             words = f"what the formula gives with {listed([_WORDS[one] for one in names])} rounded to {dtype}"
             pair = _Pair(name, names, FORMATS[dtype])
-            yield LinearRelation(without_number(words), pair.base, rounded=pair.apart)
+            yield LinearRelation(words, pair.base, rounded=pair.apart)
 
 
 @attrs.frozen

@@ -18,7 +18,7 @@ from ....spec.operators import Groups
 from .formula_steps import FormulaSteps
 from .numbers import Interval, simplest, written
 from .observing import ObservedResult
-from .relation import EXTRA_ROUNDINGS, LinearRelation, without_number
+from .relation import EXTRA_ROUNDINGS, LinearRelation
 
 Array = np.ndarray
 #: The range of numbers that somebody may have written into a formula. A number outside comes from the data.
@@ -321,18 +321,12 @@ def parameter_relations() -> Iterator[LinearRelation]:
             if (gain, shift) == ("gamma", "beta"):
                 continue
             places = [f"{new} in place of {old}" for new, old in ((gain, "gamma"), (shift, "beta")) if new != old]
-            yield LinearRelation(
-                without_number(f"what the formula gives with {' and '.join(places)}"), _with(change, other)
-            )
+            yield LinearRelation(f"what the formula gives with {' and '.join(places)}", _with(change, other))
     words = "what the formula gives with gamma and beta of the first value of each group throughout"
-    yield LinearRelation(without_number(words), _of_the_first)
-    yield LinearRelation(
-        without_number("what the formula gives with |gamma| + eps in place of gamma"), _magnitude_and_eps
-    )
-    yield LinearRelation(
-        without_number("gamma (xhat + beta)"), lambda one: one.steps.gamma * (one.steps.xhat + one.steps.beta)
-    )
-    yield LinearRelation(without_number("beta xhat + gamma"), _exchanged)
+    yield LinearRelation(words, _of_the_first)
+    yield LinearRelation("what the formula gives with |gamma| + eps in place of gamma", _magnitude_and_eps)
+    yield LinearRelation("gamma (xhat + beta)", lambda one: one.steps.gamma * (one.steps.xhat + one.steps.beta))
+    yield LinearRelation("beta xhat + gamma", _exchanged)
 
 
 def _with(gain: Callable[[Array], Array], shift: Callable[[Array, Array], Array]) -> Callable[[ObservedResult], Array]:
@@ -572,9 +566,7 @@ def _spreads(
                 continue
             made, more = _y_with(middle, column, place, number), _amplified(column, place, number)
             beside = _rounded(column, place, number) if centre or spread else None
-            yield LinearRelation(
-                without_number(_spread_words(centre, spread, place, number)), made, amplified=more, rounded=beside
-            )
+            yield LinearRelation(_spread_words(centre, spread, place, number), made, amplified=more, rounded=beside)
 
 
 def _allowed(

@@ -40,10 +40,10 @@ class WrongResult:
     def predicate(self) -> str:
         """The words after its name and "is" or "are"."""
         if self.relation is not None and self.place is None:
-            return f"{self.size}; there it is {self.relation.words(self.number)}"
+            return f"{self.size}; there it is {self.relation.in_words(self.number)}"
         where = f" {self.place.words}" if self.place is not None and self.place.words else ""
         if self.relation is not None:
-            return f"{self.relation.words(self.number)}{where}"
+            return f"{self.relation.in_words(self.number)}{where}"
         return f"{self.size or 'wrong, and only'}{where}"
 
 

@@ -24,8 +24,8 @@ EXTRA_ROUNDINGS = 8.0
 class LinearRelation:
     """got = base + k times slope, with one number k for all cases; got = base if there is no slope."""
 
-    #: The words after "y is", given the number k.
-    words: Callable[[float], str]
+    #: The words after "y is"; a function of the number k if they tell it.
+    words: str | Callable[[float], str]
     base: Compute
     slope: Compute | None = None
     #: The k of a right result.
@@ -34,6 +34,10 @@ class LinearRelation:
     amplified: Compute | None = None
     #: Roundings that the right formula does not have.
     rounded: Compute | None = None
+
+    def in_words(self, number: float) -> str:
+        """The words after "y is", with this number."""
+        return self.words if isinstance(self.words, str) else self.words(number)
 
     def fitted(self, seen: Sequence[ObservedResult], where: Sequence[Array]) -> float | None:
         """The plainest k that everything seen allows, in the given places; None if there is none."""
@@ -151,11 +155,6 @@ def ones(one: ObservedResult) -> Array:
     return np.ones(one.got.shape)
 
 
-def without_number(words: str) -> Callable[[float], str]:
-    """Words for a relation without a number."""
-    return lambda number: words
-
-
 def _times(number: float) -> str:
     return "minus the right value" if number == -1 else f"{written(number)} times the right value"
 
@@ -185,22 +184,13 @@ def _own(name: str) -> Compute:
     return made
 
 
-def _groups_moved(by: Callable[[int], Array]) -> Compute:
-    def made(one: ObservedResult) -> Array | None:
-        if not one.has_x_shape:
-            return None
-        return one.steps.back(one.steps.rows(one.expected)[by(one.steps.count)])
-
-    return made
-
-
-def _moved_groups(words: str, by: Callable[[int], Array]) -> LinearRelation:
+def _of_another_group(words: str, by: Callable[[int], Array]) -> LinearRelation:
     """The result of another group, with that group's slack."""
 
-    def slack(one: ObservedResult) -> Array | None:
-        return one.steps.back(one.steps.rows(one.slack)[by(one.steps.count)]) if one.has_x_shape else None
+    def taken(one: ObservedResult, values: Array) -> Array | None:
+        return one.steps.back(one.steps.rows(values)[by(one.steps.count)]) if one.has_x_shape else None
 
-    return LinearRelation(without_number(words), _groups_moved(by), rounded=slack)
+    return LinearRelation(words, lambda one: taken(one, one.expected), rounded=lambda one: taken(one, one.slack))
 
 
 def _channels(one: ObservedResult) -> int | None:
@@ -222,7 +212,7 @@ def _moved_along(what: str, axis: Callable[[ObservedResult], int | None]) -> Ite
         *((f"that of the {what} {words} it", by) for words, by in _MOVED),
     ):
         yield LinearRelation(
-            without_number(words),
+            words,
             lambda one, by=by: taken(one, one.expected, by),
             rounded=lambda one, by=by: taken(one, one.slack, by),
         )
@@ -235,9 +225,7 @@ def _rounded_to() -> Iterable[LinearRelation]:
             if base == 2 or 0 < exponent < 7:
                 step = float(base) ** -exponent
                 words = f"the right value rounded to multiples of {written(step)}"
-                yield LinearRelation(
-                    without_number(words), _on_grid(lambda got, step=step: (np.rint(got / step) * step, step))
-                )
+                yield LinearRelation(words, _on_grid(lambda got, step=step: (np.rint(got / step) * step, step)))
     for name in ("bfloat16", "float16", "float32"):
         format = FORMATS[name]
 
@@ -245,7 +233,7 @@ def _rounded_to() -> Iterable[LinearRelation]:
             step = np.maximum(4 * format.unit_roundoff * np.abs(got), format.smallest_subnormal)
             return got.astype(format.dtype).astype(np.float64), step
 
-        yield LinearRelation(without_number(f"the right value rounded to {name}"), _on_grid(narrowed))
+        yield LinearRelation(f"the right value rounded to {name}", _on_grid(narrowed))
 
 
 def _on_grid(rounded: Callable[[Array], tuple[Array, Array | float]]) -> Compute:
@@ -309,14 +297,14 @@ def plain_relations(name: str) -> list[LinearRelation]:
     """The relations that any result may have to the right one, the plainest first."""
     found = [
         # These come first: a formula that is not finite in a place agrees there with any other that is not.
-        LinearRelation(without_number("NaN"), lambda one: np.where(np.isinf(one.got), 0.0, np.nan)),
-        LinearRelation(without_number("infinite"), lambda one: np.where(np.isnan(one.got), 0.0, np.inf)),
-        LinearRelation(without_number("zero"), nothing),
+        LinearRelation("NaN", lambda one: np.where(np.isinf(one.got), 0.0, np.nan)),
+        LinearRelation("infinite", lambda one: np.where(np.isnan(one.got), 0.0, np.inf)),
+        LinearRelation("zero", nothing),
         LinearRelation(_times, nothing, right, 1.0),
         LinearRelation(_shifted, right, ones),
-        LinearRelation(without_number("the right value without its sign"), lambda one: np.abs(one.expected)),
+        LinearRelation("the right value without its sign", lambda one: np.abs(one.expected)),
         *(
-            LinearRelation(without_number(f"{other} itself"), _own(other))
+            LinearRelation(f"{other} itself", _own(other))
             for other in ("x", "g", "gamma", "beta", "running_mean", "running_var")
             if other != name
         ),
@@ -329,19 +317,17 @@ def plain_relations(name: str) -> list[LinearRelation]:
             found.append(LinearRelation(_by(words, joined), nothing, _scaled(count, power), np.inf))
         found.append(LinearRelation(_by(f"the root of {words}", "divided by"), nothing, _scaled(count, -0.5), np.inf))
     found += [
-        _moved_groups("that of the first group", lambda n: np.zeros(n, int)),
-        _moved_groups("that of the last group", lambda n: np.full(n, n - 1)),
+        _of_another_group("that of the first group", lambda n: np.zeros(n, int)),
+        _of_another_group("that of the last group", lambda n: np.full(n, n - 1)),
         *_moved_along("sample", lambda one: 0 if one.case.record.has_channels else None),
         *_moved_along("channel", _channels),
     ]
     for words, by in _MOVED:
-        found.append(_moved_groups(f"that of the group {words} it", by))
-        found.append(LinearRelation(without_number(f"that of the place {words} it"), _values_moved(by)))
+        found.append(_of_another_group(f"that of the group {words} it", by))
+        found.append(LinearRelation(f"that of the place {words} it", _values_moved(by)))
     found += [
-        _moved_groups("that of the groups in reverse order", lambda n: np.arange(n)[::-1]),
+        _of_another_group("that of the groups in reverse order", lambda n: np.arange(n)[::-1]),
         *_rounded_to(),
-        LinearRelation(
-            without_number("the right values in reverse order"), _values_moved(lambda n: np.arange(n)[::-1])
-        ),
+        LinearRelation("the right values in reverse order", _values_moved(lambda n: np.arange(n)[::-1])),
     ]
     return found

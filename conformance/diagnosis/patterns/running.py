@@ -9,7 +9,7 @@ import numpy as np
 from .formula_steps import FormulaSteps
 from .numbers import written
 from .observing import ObservedResult
-from .relation import LinearRelation, right, without_number
+from .relation import LinearRelation, right
 from .terms import plus
 
 Array = np.ndarray
@@ -85,11 +85,11 @@ def running_relations(name: str) -> Iterator[LinearRelation]:
     if name not in _STATISTICS:
         return
     old = name.removeprefix("new_")
-    yield LinearRelation(without_number(f"{old} as it was given"), _old)
+    yield LinearRelation(f"{old} as it was given", _old)
     for weighed, weight in _WEIGHTS:
         for words, statistic in _STATISTICS[name]:
             words_of_step = f"(1 - w) times {old} plus w times {words}, w being {weighed}"
-            yield LinearRelation(without_number(words_of_step), _moved(statistic, weight), rounded=_rounded)
+            yield LinearRelation(words_of_step, _moved(statistic, weight), rounded=_rounded)
     for words, statistic in _STATISTICS[name]:
 
         def slope(one: ObservedResult, statistic: Callable[[FormulaSteps], Array] = statistic) -> Array | None:
@@ -109,14 +109,10 @@ def running_relations(name: str) -> Iterator[LinearRelation]:
             m = float(one.case.settings["momentum"])
             return _old(one) + m * statistic(one.steps) if one.steps.training else one.expected
 
-        yield LinearRelation(
-            without_number(f"{old} plus momentum times {words}, without the factor 1 - momentum"), added
-        )
+        yield LinearRelation(f"{old} plus momentum times {words}, without the factor 1 - momentum", added)
     yield LinearRelation(plus("eps"), right, lambda one: np.full(one.got.shape, one.steps.eps * one.steps.training))
     words, statistic = _STATISTICS[name][0]
-    yield LinearRelation(
-        without_number(f"{old} plus momentum times the sign of {words} minus {old}"), _stepped(statistic)
-    )
+    yield LinearRelation(f"{old} plus momentum times the sign of {words} minus {old}", _stepped(statistic))
 
 
 def _stepped(statistic: Callable[[FormulaSteps], Array]) -> Callable[[ObservedResult], Array]:

@@ -11,7 +11,7 @@ from ....spec.operators import OPERATORS
 from .formula_steps import logistic, softmax
 from .numbers import written
 from .observing import ObservedResult
-from .relation import Compute, LinearRelation, right, without_number
+from .relation import Compute, LinearRelation, right
 
 Array = np.ndarray
 _Term = tuple[str, Callable[[ObservedResult], Array]]
@@ -46,18 +46,16 @@ def term_relations(operator: str, name: str) -> Iterator[LinearRelation]:
         )
     if name == "y":
         for words, made in _OTHERWISE.get(operator, ()):
-            yield LinearRelation(without_number(f"what the formula gives with {words}"), made)
+            yield LinearRelation(f"what the formula gives with {words}", made)
     if name == "y" and record.normalises and not record.normalises_handed:
-        yield LinearRelation(
-            without_number("what the formula gives, normalised once more without gamma and beta"), _normalised_again
-        )
+        yield LinearRelation("what the formula gives, normalised once more without gamma and beta", _normalised_again)
     for role, handed in _PART_OF_SUM.get(operator, ()) if name == "y" else ():
         for words, change in _CHANGES:
             replaced = f"the right value with {words.format(role)} in place of {role}"
-            yield LinearRelation(without_number(replaced), _with_changed(handed, change))
+            yield LinearRelation(replaced, _with_changed(handed, change))
     if record.composed:
         for (old, one), (new, other) in itertools.permutations(terms, 2):
-            words = without_number(f"the right value with {new} in place of {old}")
+            words = f"the right value with {new} in place of {old}"
             yield LinearRelation(words, _exchanged(one, other), rounded=_roundings_of(one, other))
 
 
