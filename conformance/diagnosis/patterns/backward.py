@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ....spec.operators import OPERATORS
-from .formula_steps import FormulaSteps
+from .formula_steps import FORMULAS, input_gradient
 from .observing import ObservedResult
 from .relation import LinearRelation
 
@@ -84,19 +84,10 @@ def _with_gain(change: Callable[[Array], Array]) -> Callable[[ObservedResult], A
     return made
 
 
-def input_gradient(steps: FormulaSteps, gain: Array) -> Array:
-    """dx of a normalisation, given the gain beside each value; one group a row."""
-    h, xhat = gain * steps.rows(steps.g), steps.rows(steps.xhat)
-    if not steps.training:
-        return steps.back(steps.r * h)
-    centre = h.mean(axis=1, keepdims=True) if steps.case.record.centred else 0.0
-    return steps.back(steps.r * (h - centre - xhat * (h * xhat).mean(axis=1, keepdims=True)))
-
-
 def _of_dx(name: str) -> Callable[[ObservedResult], Array]:
     def made(one: ObservedResult) -> Array:
         steps = one.steps
-        dx = input_gradient(steps, steps.rows(steps.gamma))
+        dx = FORMULAS["dx"](steps)
         return steps.total(dx * steps.xhat if name == "dgamma" else dx)
 
     return made

@@ -28,14 +28,15 @@ from .inner import InnerValue, inner_values
 from .inputs import other_eps, rounded_inputs
 from .kept_values import kept_values
 from .memory import differs_from_first_call, memory_in_words, overwritten_in_words
-from .moments import parameter_relations, spread_relations
 from .observing import ObservedResult, Observer
+from .parameters import parameter_relations
 from .pattern import Pattern, WrongResult, listed
 from .places import EVERYWHERE, Place, is_nearly_all_wrong, place_of_some, places_of, share
 from .refusals import refusal
 from .relation import LinearRelation, plain_relations
 from .running import running_relations
 from .special import misread_layouts, misread_special_values
+from .spreads import spread_relations
 from .terms import clipped_relations, term_relations
 from .thresholds import thresholds
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import attrs
@@ -32,12 +32,13 @@ class FormulaSteps:
         value = self.case.inputs.get(name)
         return None if value is None else value.astype(np.float64)
 
-    def _spread(self, name: str, absent: float) -> Array:
+    def parameter(self, name: str, absent: float, change: Callable[[Array], Array] | None = None) -> Array:
+        """A parameter, or a function of it, for each value of x; the number ``absent`` where it is None."""
         value = self.given(name)
         if value is None:
             return np.full(self.x.shape, absent)
-        laid = value if self.case.record.composed else self.case.layout.spread(value)
-        return np.broadcast_to(laid, self.x.shape)
+        value = value if change is None else change(value)
+        return np.broadcast_to(value if self.case.record.composed else self.case.layout.spread(value), self.x.shape)
 
     @cached_property
     def x(self) -> Array:
@@ -52,12 +53,12 @@ class FormulaSteps:
     @cached_property
     def gamma(self) -> Array:
         """gamma for each value of x; ones if it is None."""
-        return self._spread("gamma", 1.0)
+        return self.parameter("gamma", 1.0)
 
     @cached_property
     def beta(self) -> Array:
         """beta for each value of x; zeros if it is None."""
-        return self._spread("beta", 0.0)
+        return self.parameter("beta", 0.0)
 
     @property
     def eps(self) -> float:
@@ -157,6 +158,24 @@ class FormulaSteps:
         """Summed over all values that share a parameter, in gamma's shape."""
         layout = self.case.layout
         return layout.to_parameter_shape(layout.total(layout.rows(values)))
+
+
+def input_gradient(steps: FormulaSteps, gain: Array) -> Array:
+    """dx of a normalisation, given the gain beside each value; one group a row."""
+    h, xhat = gain * steps.rows(steps.g), steps.rows(steps.xhat)
+    if not steps.training:
+        return steps.back(steps.r * h)
+    centre = h.mean(axis=1, keepdims=True) if steps.case.record.centred else 0.0
+    return steps.back(steps.r * (h - centre - xhat * (h * xhat).mean(axis=1, keepdims=True)))
+
+
+#: What the formula of a normalisation gives, by the result's name.
+FORMULAS: Mapping[str, Callable[[FormulaSteps], Array]] = {
+    "y": lambda steps: steps.normalised,
+    "dx": lambda steps: input_gradient(steps, steps.rows(steps.gamma)),
+    "dgamma": lambda steps: steps.total(steps.g * steps.xhat),
+    "dbeta": lambda steps: steps.total(steps.g),
+}
 
 
 def _called(part: Part, inputs: Mapping[str, Array | None], handed: Array) -> Array:

@@ -16,10 +16,11 @@ from ....spec.parts import Part
 from ..answers import Values
 from .axes import axes_relations
 from .formula_steps import logistic, softmax
-from .moments import parameter_relations, spread_relations
 from .observing import ObservedResult
+from .parameters import parameter_relations
 from .pattern import WrongResult
 from .relation import EXTRA_ROUNDINGS, LinearRelation, plain_relations
+from .spreads import spread_relations
 from .terms import clipped_relations, term_relations
 
 Array = np.ndarray

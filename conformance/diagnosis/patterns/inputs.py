@@ -8,8 +8,7 @@ import numpy as np
 
 from ....reference.formats import FORMATS, Format
 from ....spec.operators import OPERATORS
-from .backward import input_gradient
-from .formula_steps import FormulaSteps
+from .formula_steps import FORMULAS, FormulaSteps
 from .numbers import written
 from .observing import ObservedResult
 from .pattern import listed
@@ -35,7 +34,7 @@ _ROUNDED_FOR_GRADIENTS = (("g",), ("x", "g"), ("x", "gamma", "g"))
 def rounded_inputs(operator: str, name: str) -> Iterator[LinearRelation]:
     """y, or a gradient, computed from inputs that are rounded to a narrower dtype."""
     record = OPERATORS[operator]
-    formula = _FORMULAS.get(name)
+    formula = FORMULAS.get(name)
     if record.composed or formula is None:
         return
     known = {*record.arguments, "x", "g"}
@@ -50,13 +49,13 @@ def rounded_inputs(operator: str, name: str) -> Iterator[LinearRelation]:
 
 
 def other_eps(operator: str, name: str) -> Iterator[LinearRelation]:
-    """A gradient computed with an eps of the backward pass's own; of y, moments.py knows more."""
+    """A gradient computed with an eps of the backward pass's own; of y, spreads.py knows more."""
     record = OPERATORS[operator]
     if not record.composed and name in ("dx", "dgamma"):
         for eps in _OTHER_EPS:
             yield LinearRelation(
                 f"what the formula gives with {written(eps)} in place of eps",
-                _of_eps(eps, _FORMULAS[name]),
+                _of_eps(eps, FORMULAS[name]),
             )
 
 
@@ -87,11 +86,3 @@ def _of_rounded(
             return formula(FormulaSteps(other))
 
     return made
-
-
-_FORMULAS: dict[str, Callable[[FormulaSteps], Array]] = {
-    "y": lambda steps: steps.normalised,
-    "dx": lambda steps: input_gradient(steps, steps.rows(steps.gamma)),
-    "dgamma": lambda steps: steps.total(steps.g * steps.xhat),
-    "dbeta": lambda steps: steps.total(steps.g),
-}

@@ -10,8 +10,7 @@ import numpy as np
 
 from ....reference.formats import FORMATS, Format
 from ....spec.operators import OPERATORS
-from .backward import input_gradient
-from .formula_steps import FormulaSteps
+from .formula_steps import FORMULAS, FormulaSteps
 from .observing import ObservedResult
 from .pattern import listed
 from .relation import EXTRA_ROUNDINGS, LinearRelation
@@ -27,7 +26,7 @@ _WORDS = {"xhat": "xhat", "r": "1 / sqrt(var + eps)", "mean": "the mean"}
 def kept_values(operator: str, name: str) -> Iterator[LinearRelation]:
     """y, or a gradient, computed from statistics or normalised values that were rounded to a narrower dtype."""
     record = OPERATORS[operator]
-    if not record.normalises or record.composed or name not in _FORMULAS:
+    if not record.normalises or record.composed or name not in _MOVED:
         return
     for names in _KEPT if record.centred else _KEPT[:2]:
         for dtype in _NARROW:
@@ -50,14 +49,14 @@ class _Pair:
 
     def base(self, one: ObservedResult) -> Array:
         """The result of the smaller values; what was returned where only the larger ones overflow."""
-        lower, upper = (_FORMULAS[self.name](self._steps(one, sign)) for sign in (-1.0, 1.0))
+        lower, upper = (FORMULAS[self.name](self._steps(one, sign)) for sign in (-1.0, 1.0))
         return np.where(np.isfinite(upper) | ~np.isfinite(lower), lower, one.got)
 
     def apart(self, one: ObservedResult) -> Array:
         """How far the result may be from that, as some of the values are the larger ones."""
         lower, upper = (self._steps(one, sign) for sign in (-1.0, 1.0))
         moved = np.abs(upper.xhat - lower.xhat)
-        whole = np.abs(_FORMULAS[self.name](upper) - _FORMULAS[self.name](lower))
+        whole = np.abs(FORMULAS[self.name](upper) - FORMULAS[self.name](lower))
         return whole + _MOVED[self.name](lower, moved)
 
     def _steps(self, one: ObservedResult, sign: float) -> _Rounded:
@@ -117,12 +116,7 @@ def _moved_dx(steps: FormulaSteps, moved: Array) -> Array:
     return steps.back(steps.r * (moved * along + (xhat + moved) * change))
 
 
-_FORMULAS: dict[str, Callable[[FormulaSteps], Array]] = {
-    "y": lambda steps: steps.normalised,
-    "dx": lambda steps: input_gradient(steps, steps.rows(steps.gamma)),
-    "dgamma": lambda steps: steps.total(steps.g * steps.xhat),
-}
-#: By how much each moves at most if values of xhat move.
+#: By how much each result moves at most if values of xhat move.
 _MOVED: dict[str, Callable[[FormulaSteps, Array], Array]] = {
     "y": lambda steps, moved: np.abs(steps.gamma) * moved,
     "dx": _moved_dx,
