@@ -272,8 +272,8 @@ _COUNTS: tuple[tuple[str, Callable[[ObservedResult], float]], ...] = (
 )
 
 
-def _sharing(one: ObservedResult) -> float:
-    """How many values of x share one element of the parameter whose gradient this is."""
+def terms_in_sum(one: ObservedResult) -> float:
+    """The number of terms in the sum that one element of a parameter's gradient is."""
     return one.case.x.size / max(one.got.size, 1)
 
 
@@ -311,7 +311,7 @@ def plain_relations(name: str) -> list[LinearRelation]:
         LinearRelation(_constant, nothing, ones, np.inf),
         LinearRelation(_signed, nothing, lambda one: np.sign(one.expected), np.inf),
     ]
-    counts = [*_COUNTS, *((("the number of terms in its sum", _sharing),) if name not in ("y", "dx") else ())]
+    counts = [*_COUNTS, *((("the number of terms in its sum", terms_in_sum),) if name not in ("y", "dx") else ())]
     for words, count in counts:
         for power, joined in ((1.0, "times"), (-1.0, "divided by")):
             found.append(LinearRelation(_by(words, joined), nothing, _scaled(count, power), np.inf))

@@ -57,14 +57,15 @@ _WEIGHTS: tuple[tuple[str, Callable[[float], float]], ...] = (
 )
 
 
-def _moved(
-    statistic: Callable[[FormulaSteps], Array], weight: Callable[[float], float]
+def _updated(
+    statistic: Callable[[FormulaSteps], Array], rule: Callable[[Array, Array, float], Array]
 ) -> Callable[[ObservedResult], Array]:
+    """The new value by a rule: a function of the old value, a statistic of the batch, and momentum."""
+
     def made(one: ObservedResult) -> Array:
         if not one.steps.training:
             return one.expected
-        w, old = weight(float(one.case.settings["momentum"])), _old(one)
-        return (1 - w) * old + w * statistic(one.steps)
+        return rule(_old(one), statistic(one.steps), float(one.case.settings["momentum"]))
 
     return made
 
@@ -87,12 +88,16 @@ def running_relations(name: str) -> Iterator[LinearRelation]:
     old = name.removeprefix("new_")
     yield LinearRelation(f"{old} as it was given", _old)
     for weighed, weight in _WEIGHTS:
+
+        def moved(before: Array, now: Array, m: float, weight: Callable[[float], float] = weight) -> Array:
+            return (1 - weight(m)) * before + weight(m) * now
+
         for words, statistic in _STATISTICS[name]:
             words_of_step = f"(1 - w) times {old} plus w times {words}, w being {weighed}"
-            yield LinearRelation(words_of_step, _moved(statistic, weight), rounded=_rounded)
+            yield LinearRelation(words_of_step, _updated(statistic, moved), rounded=_rounded)
     for words, statistic in _STATISTICS[name]:
 
-        def slope(one: ObservedResult, statistic: Callable[[FormulaSteps], Array] = statistic) -> Array | None:
+        def slope(one: ObservedResult, statistic: Callable[[FormulaSteps], Array] = statistic) -> Array:
             return statistic(one.steps) - _old(one) if one.steps.training else np.zeros(one.got.shape)
 
         yield LinearRelation(
@@ -103,23 +108,13 @@ def running_relations(name: str) -> Iterator[LinearRelation]:
             slope,
             np.inf,
         )
-    for words, statistic in _STATISTICS[name][:1]:
-
-        def added(one: ObservedResult, statistic: Callable[[FormulaSteps], Array] = statistic) -> Array | None:
-            m = float(one.case.settings["momentum"])
-            return _old(one) + m * statistic(one.steps) if one.steps.training else one.expected
-
-        yield LinearRelation(f"{old} plus momentum times {words}, without the factor 1 - momentum", added)
+    words, right_one = _STATISTICS[name][0]
+    yield LinearRelation(
+        f"{old} plus momentum times {words}, without the factor 1 - momentum",
+        _updated(right_one, lambda before, now, m: before + m * now),
+    )
     yield LinearRelation(plus("eps"), right, lambda one: np.full(one.got.shape, one.steps.eps * one.steps.training))
-    words, statistic = _STATISTICS[name][0]
-    yield LinearRelation(f"{old} plus momentum times the sign of {words} minus {old}", _stepped(statistic))
-
-
-def _stepped(statistic: Callable[[FormulaSteps], Array]) -> Callable[[ObservedResult], Array]:
-    def made(one: ObservedResult) -> Array:
-        if not one.steps.training:
-            return one.expected
-        momentum, old = float(one.case.settings["momentum"]), _old(one)
-        return old + momentum * np.sign(statistic(one.steps) - old)
-
-    return made
+    yield LinearRelation(
+        f"{old} plus momentum times the sign of {words} minus {old}",
+        _updated(right_one, lambda before, now, m: before + m * np.sign(now - before)),
+    )

@@ -11,7 +11,7 @@ from ....spec.operators import OPERATORS
 from .formula_steps import logistic, softmax
 from .numbers import written
 from .observing import ObservedResult
-from .relation import Compute, LinearRelation, right
+from .relation import Compute, LinearRelation, nothing, right, terms_in_sum
 
 Array = np.ndarray
 _Term = tuple[str, Callable[[ObservedResult], Array]]
@@ -37,13 +37,11 @@ def term_relations(operator: str, name: str) -> Iterator[LinearRelation]:
     else:
         terms = _OF_NORMS.get(name, ())
     if record.composed and record.normalises and name == "y":
-        terms = (*terms, *_OF_BLOCKS)
+        terms = (*terms, *_OF_NORMS_AND_BLOCKS)
     for words, term in terms:
         yield LinearRelation(plus(words), right, _present(term))
     if record.composed and name == "dx":
-        yield LinearRelation(
-            _beside_g, lambda one: np.zeros(one.got.shape), lambda one: one.expected - one.steps.g, np.inf
-        )
+        yield LinearRelation(_beside_g, nothing, lambda one: one.expected - one.steps.g, np.inf)
     if name == "y":
         for words, made in _OTHERWISE.get(operator, ()):
             yield LinearRelation(f"what the formula gives with {words}", made)
@@ -95,7 +93,7 @@ def _roundings_of(*terms: Callable[[ObservedResult], Array]) -> Compute:
 
 
 def _present(term: Callable[[ObservedResult], Array]) -> Compute:
-    def made(one: ObservedResult) -> Array | None:
+    def made(one: ObservedResult) -> Array:
         value = term(one)
         return np.where(np.isfinite(value), value, np.nan)
 
@@ -104,6 +102,10 @@ def _present(term: Callable[[ObservedResult], Array]) -> Compute:
 
 def _h(one: ObservedResult) -> Array:
     return one.steps.gamma * one.steps.g
+
+
+def _transformed(one: ObservedResult) -> Array:
+    return one.steps.part("transform", one.steps.x)
 
 
 def _given(one: ObservedResult, name: str) -> Array:
@@ -119,12 +121,17 @@ def _r(one: ObservedResult) -> Array:
     return one.steps.back(one.steps.r)
 
 
+#: Terms that a block may add in addition to its parts, too.
+_OF_NORMS_AND_BLOCKS: tuple[_Term, ...] = (
+    ("beta", lambda one: one.steps.beta),
+    ("gamma", lambda one: one.steps.gamma),
+    ("xhat", lambda one: one.steps.xhat),
+    ("gamma xhat", lambda one: one.steps.gamma * one.steps.xhat),
+)
+_NUMBER_OF_TERMS: _Term = ("the number of terms in its sum", lambda one: np.full(one.got.shape, terms_in_sum(one)))
 _OF_NORMS: dict[str, tuple[_Term, ...]] = {
     "y": (
-        ("beta", lambda one: one.steps.beta),
-        ("gamma", lambda one: one.steps.gamma),
-        ("xhat", lambda one: one.steps.xhat),
-        ("gamma xhat", lambda one: one.steps.gamma * one.steps.xhat),
+        *_OF_NORMS_AND_BLOCKS,
         ("xhat where gamma is given", lambda one: _given(one, "gamma") * one.steps.xhat),
         ("1 where beta is given", lambda one: _given(one, "beta")),
         ("x", lambda one: one.steps.x),
@@ -159,13 +166,13 @@ _OF_NORMS: dict[str, tuple[_Term, ...]] = {
         ("the sum of g y", lambda one: one.steps.total(one.steps.g * one.steps.normalised)),
         ("gamma", lambda one: one.steps.given("gamma")),  # type: ignore[return-value]
         ("the sum of xhat", lambda one: one.steps.total(one.steps.xhat)),
-        ("the number of terms in its sum", lambda one: np.full(one.got.shape, one.case.x.size / max(one.got.size, 1))),
+        _NUMBER_OF_TERMS,
     ),
     "dbeta": (
         ("the sum of g xhat", lambda one: one.steps.total(one.steps.g * one.steps.xhat)),
         ("the sum of gamma g", lambda one: one.steps.total(_h(one))),
         ("beta", lambda one: one.steps.given("beta")),  # type: ignore[return-value]
-        ("the number of terms in its sum", lambda one: np.full(one.got.shape, one.case.x.size / max(one.got.size, 1))),
+        _NUMBER_OF_TERMS,
     ),
 }
 
@@ -189,7 +196,7 @@ _OF_PARTS: dict[str, tuple[_Term, ...]] = {
     ),
     "highway": (
         ("x", lambda one: one.steps.x),
-        ("transform(x)", lambda one: _transformed(one)),
+        ("transform(x)", _transformed),
         ("t transform(x)", lambda one: one.steps.gate * _transformed(one)),
         ("c x", lambda one: one.steps.carry * one.steps.x),
         ("t x", lambda one: one.steps.gate * one.steps.x),
@@ -229,25 +236,19 @@ _CHANGES: tuple[tuple[str, Callable[[Array], Array]], ...] = (
 )
 
 
-def _transformed(one: ObservedResult) -> Array:
-    return one.steps.part("transform", one.steps.x)
+def _highway(one: ObservedResult, t: Array, h: Array) -> Array:
+    """y of a highway layer with this transform gate and this transformed value."""
+    c = 1 - t if one.case.parts.get("carry") is None else one.steps.carry
+    return t * h + c * one.steps.x
 
 
 def _gated(change: Callable[[Array], Array]) -> Compute:
     """A highway layer whose transform gate is another function of its logits."""
-
-    def made(one: ObservedResult) -> Array:
-        t = change(one.steps.part("gate", one.steps.x))
-        c = 1 - t if one.case.parts.get("carry") is None else one.steps.carry
-        return t * _transformed(one) + c * one.steps.x
-
-    return made
+    return lambda one: _highway(one, change(one.steps.part("gate", one.steps.x)), _transformed(one))
 
 
 def _exchanged_parts(one: ObservedResult) -> Array:
-    t = logistic(_transformed(one))
-    c = 1 - t if one.case.parts.get("carry") is None else one.steps.carry
-    return t * one.steps.part("gate", one.steps.x) + c * one.steps.x
+    return _highway(one, logistic(_transformed(one)), one.steps.part("gate", one.steps.x))
 
 
 def _weighed(change: Callable[[Array], Array]) -> Compute:
@@ -299,11 +300,3 @@ _OTHERWISE: dict[str, tuple[tuple[str, Compute], ...]] = {
         ),
     ),
 }
-
-#: Terms that a block may add in addition to its parts.
-_OF_BLOCKS: tuple[_Term, ...] = (
-    ("beta", lambda one: one.steps.beta),
-    ("gamma", lambda one: one.steps.gamma),
-    ("xhat", lambda one: one.steps.xhat),
-    ("gamma xhat", lambda one: one.steps.gamma * one.steps.xhat),
-)
