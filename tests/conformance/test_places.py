@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from normspec.conformance.diagnosis.patterns.places import Share, _limit
+from normspec.conformance.diagnosis.patterns.measured_places import Measure, _limit
+from normspec.conformance.diagnosis.patterns.place import Share
 
 from .test_two_mistakes import diagnosed, larger, layer_norm_of
 
@@ -20,7 +21,7 @@ from .test_two_mistakes import diagnosed, larger, layer_norm_of
 )
 def test_a_limit_is_told_as_far_as_it_is_known(limit, near, sign, words, between):
     """Where the nearest wrong and right values are far apart, no number between them is made up."""
-    told, value = _limit("eps", limit, near, sign, whole=False)
+    told, value = _limit(Measure("eps", lambda one: one.steps.eps), limit, near, sign)
     assert (told, pytest.approx(value, rel=0.01)) == (words, between)
 
 

@@ -31,7 +31,8 @@ from .memory import differs_from_first_call, memory_in_words, overwritten_in_wor
 from .observing import ObservedResult, Observer
 from .parameters import parameter_relations
 from .pattern import Pattern, WrongResult, listed
-from .places import EVERYWHERE, Place, is_nearly_all_wrong, place_of_some, places_of, share
+from .place import EVERYWHERE, Place, share
+from .places import is_nearly_all_wrong, place_of_some, places_of
 from .refusals import refusal
 from .relation import LinearRelation, plain_relations
 from .running import running_relations

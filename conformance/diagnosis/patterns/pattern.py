@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from .places import Place
+from .place import Place
 from .relation import LinearRelation
 
 

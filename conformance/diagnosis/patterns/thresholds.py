@@ -10,8 +10,8 @@ from ....spec.operators import OPERATORS, Groups
 from ...cases.case import Case
 from ...cases.description import Description
 from ...cases.sizes import Extent, extents, sized
+from .case_places import samples_of
 from .observing import ObservedResult, Observer
-from .places import samples_of
 
 #: Sizes at which a fault of size is searched, just past the limits of blocks.
 _LOOKED_AT = (9, 65, 129, 257, 513, 1025, 2049, 4097)

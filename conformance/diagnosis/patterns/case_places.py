@@ -1,0 +1,140 @@
+"""Places of whole cases: what the cases with wrong results have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ....spec.operators import OPERATORS, Operator
+from ...cases.case import Case
+from .formula_steps import FormulaSteps
+from .place import Place
+
+#: Multiples of these may be right, or wrong, where other numbers are not.
+_BLOCKS = (3, 4, 5, 7, 8, 10, 16, 32, 64)
+
+_Test = Callable[[FormulaSteps], bool]
+
+
+def case_places(operator: str) -> Iterator[Place]:
+    """Each place of whole cases, the plainest first."""
+    record = OPERATORS[operator]
+    yield from _of_parameters(record)
+    if record.has_modes:
+        yield from _of_modes()
+    for role in record.optional:
+        given = f"where {role} is given", f"where {role} is None"
+        yield from _both_ways(*given, lambda steps, role=role: steps.case.parts.get(role) is not None)
+    if record.has_branches:
+        branches = "where there is one branch", "where there are several branches"
+        yield from _both_ways(*branches, lambda steps: len(steps.branches) == 1)
+    if record.normalises:
+        yield from _both_ways("where eps is 0", "where eps is not 0", lambda steps: steps.eps == 0)
+    yield from _of_shape()
+    if "axes" in record.settings:
+        axes = "where several axes are normalised", "where one axis is normalised"
+        yield from _both_ways(*axes, lambda steps: len(steps.case.settings["axes"]) > 1)
+    if record.has_channels:
+        yield from _of_channels()
+    if "groups" in record.settings:
+        one = "where groups is 1", "where groups is more than 1"
+        yield from _both_ways(*one, lambda steps: steps.case.settings["groups"] == 1)
+        each = "where each channel is a group", "where a group has several channels"
+        yield from _both_ways(*each, lambda steps: steps.case.layout.width == 1)
+        yield from _of_number("the number of channels in a group", lambda steps: steps.case.layout.width)
+
+
+def samples_of(case: Case) -> int:
+    """The number of samples: they lie along the first axis that is not the channels'."""
+    shape = list(case.x.shape)
+    del shape[case.settings["channel_axis"] % len(shape)]
+    return shape[0] if shape else 1
+
+
+def _case(words: str, test: _Test) -> Place:
+    return Place(words, lambda one: test(one.steps))
+
+
+def _both_ways(where: str, otherwise: str, test: _Test) -> Iterator[Place]:
+    yield _case(where, test)
+    yield _case(otherwise, lambda steps: not test(steps))
+
+
+def _of_number(words: str, number: Callable[[FormulaSteps], int]) -> Iterator[Place]:
+    """Places by what divides a number."""
+    yield from _both_ways(f"where {words} is odd", f"where {words} is even", lambda steps: number(steps) % 2 == 1)
+    for told, test in (
+        ("a power of two", lambda n: n & (n - 1) == 0),
+        *((f"a multiple of {block}", lambda n, block=block: n % block == 0) for block in _BLOCKS),
+    ):
+        yield from _both_ways(
+            f"where {words} is {told}", f"where {words} is not {told}", lambda steps, test=test: test(number(steps))
+        )
+
+
+def _of_parameters(record: Operator) -> Iterator[Place]:
+    names = [name for name in ("gamma", "beta") if name in record.arguments]
+    for name in names:
+        given = f"where {name} is given", f"where {name} is None"
+        yield from _both_ways(*given, lambda steps, name=name: _is_given(steps, name))
+    for where, otherwise, both in (
+        (
+            ("where both gamma and beta are given", "unless both gamma and beta are given", (True, True)),
+            ("where gamma is given and beta is None", "unless gamma is given and beta is None", (True, False)),
+            ("where beta is given and gamma is None", "unless beta is given and gamma is None", (False, True)),
+            ("where neither gamma nor beta is given", "where gamma or beta is given", (False, False)),
+        )
+        if len(names) == 2
+        else ()
+    ):
+        yield from _both_ways(
+            where, otherwise, lambda steps, both=both: (_is_given(steps, "gamma"), _is_given(steps, "beta")) == both
+        )
+
+
+def _is_given(steps: FormulaSteps, name: str) -> bool:
+    return steps.given(name) is not None
+
+
+def _of_modes() -> Iterator[Place]:
+    yield from _both_ways("in training", "in inference", lambda steps: steps.training)
+    for training, mode in ((True, "in training"), (False, "in inference")):
+        for name in ("gamma", "beta"):
+            for given, told in ((True, "is given"), (False, "is None")):
+                yield _case(
+                    f"{mode} where {name} {told}",
+                    lambda steps, wanted=(training, given), name=name: (
+                        (steps.training, _is_given(steps, name)) == wanted
+                    ),
+                )
+
+
+def _of_shape() -> Iterator[Place]:
+    """Places by the number of groups, of values in each, and of axes."""
+    one = "where there is one group", "where there are several groups"
+    yield from _both_ways(*one, lambda steps: steps.count == 1)
+    odd = "where the number of groups is odd", "where the number of groups is even"
+    yield from _both_ways(*odd, lambda steps: steps.count % 2 == 1)
+    single = "where a group has one value", "where a group has several values"
+    yield from _both_ways(*single, lambda steps: steps.n == 1)
+    yield from _of_number("the number of values in a group", lambda steps: steps.n)
+    yield from _both_ways(
+        "where there are as many groups as values in each",
+        "where there are more or fewer groups than values in each",
+        lambda steps: steps.count == steps.n,
+    )
+    for rank in (1, 2, 3, 4, 5):
+        axes = "one axis" if rank == 1 else f"{rank} axes"
+        words = f"where x has {axes}", f"where x does not have {axes}"
+        yield from _both_ways(*words, lambda steps, rank=rank: steps.x.ndim == rank)
+
+
+def _of_channels() -> Iterator[Place]:
+    last = "where the channels are the last axis", "where the channels are not the last axis"
+    yield from _both_ways(*last, lambda steps: steps.case.settings["channel_axis"] % steps.x.ndim == steps.x.ndim - 1)
+    sign = "where channel_axis is negative", "where channel_axis is not negative"
+    yield from _both_ways(*sign, lambda steps: steps.case.settings["channel_axis"] < 0)
+    samples = "where there is one sample", "where there are several samples"
+    yield from _both_ways(*samples, lambda steps: samples_of(steps.case) == 1)
+    values = "where a channel of a sample has one value", "where a channel of a sample has several values"
+    yield from _both_ways(*values, lambda steps: steps.x.size == samples_of(steps.case) * steps.case.layout.parameters)
+    yield from _of_number("the number of channels", lambda steps: steps.case.layout.parameters)
