@@ -176,7 +176,7 @@ class Consequences:
             for derivative in (False, True) if any(one.does != "call" for one in shown.calls) else (False,):
                 with contextlib.suppress(*CALL_FAILED):
                     before = different_values(case)
-                    _ = self.subject.pull(before) if derivative else self.subject.outputs(before)
+                    self.subject.results(before, gradients=derivative)
                 answer = Question(case, result.violated_on, derivative=derivative).answered_by(self.subject)
                 if answer.words or any(one.worst_error() > 1 for one in answer.values.values()):
                     return False
@@ -383,16 +383,16 @@ class Consequences:
         differ between the two are changed in the same way in other cases. Such a formula tells some of those apart.
         """
         moved = [one for one, value in case.inputs.items() if not _same_array(value, before.inputs[one])]
-        calls = self.subject.outputs if name in case.record.outputs else self.subject.pull
+        gradients = name not in case.record.outputs
         for fresh in self._other_cases():
             given = {one: value for one in moved if (value := fresh.inputs.get(one)) is not None and value.size}
-            if len(given) < len(moved) or (name not in case.record.outputs and owner_of(name) not in fresh.inputs):
+            if len(given) < len(moved) or (gradients and owner_of(name) not in fresh.inputs):
                 continue
             self.subject.target.begin()
             with contextlib.suppress(*CALL_FAILED):
-                first = calls(fresh)[name]
-                later = calls(fresh.replace(**{one: with_last_value_changed(value) for one, value in given.items()}))
-                if not np.array_equal(first, later[name], equal_nan=True):
+                other = fresh.replace(**{one: with_last_value_changed(value) for one, value in given.items()})
+                first, later = (self.subject.results(one, gradients=gradients)[name] for one in (fresh, other))
+                if not np.array_equal(first, later, equal_nan=True):
                     return False
         return True
 
@@ -419,7 +419,7 @@ class Consequences:
         varied = case.replace(x=case.layout.back(rows))
         self.subject.target.begin()
         try:
-            found = self.subject.outputs(varied) if name in case.record.outputs else self.subject.pull(varied)
+            found = self.subject.results(varied, gradients=name not in case.record.outputs)
         except CALL_FAILED:
             return False
         bound = np.broadcast_to(self.subject.bound(case, name)(False), case.x.shape)[shown.index]

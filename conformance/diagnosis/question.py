@@ -58,7 +58,7 @@ class Question:
     def _plain_answer(self, subject: Subject) -> Answer:
         case, truth = self.case, subject.truth(self.case)
         try:
-            found = subject.pull(case) if self.derivative else subject.outputs(case)
+            found = subject.results(case, gradients=self.derivative)
         except CALL_FAILED as failure:
             return Answer(words=how_it_fails(failure))
         exact = truth.gradients() if self.derivative else truth.outputs()
@@ -76,6 +76,19 @@ def call_first(subject: Subject, case: Case) -> None:
     if not subject.forward_only:
         with contextlib.suppress(*CALL_FAILED):
             subject.pull(case)
+
+
+def results_if_any(subject: Subject, case: Case, *, gradients: bool) -> dict[str, np.ndarray] | None:
+    """The gradients or the outputs of a fresh call; None if it fails."""
+    subject.target.begin()
+    with contextlib.suppress(*CALL_FAILED):
+        return subject.results(case, gradients=gradients)
+    return None
+
+
+def gradient_choices(subject: Subject) -> tuple[bool, ...]:
+    """Without gradients, and with them unless the user said that there are none."""
+    return (False,) if subject.forward_only else (False, True)
 
 
 def how_it_fails(failure: Exception) -> str:

@@ -23,7 +23,7 @@ from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
 from .extremes import is_extreme, tamed
-from .question import Question, call_first
+from .question import Question, call_first, gradient_choices
 
 #: Cases besides the violated ones on which a name must hold, and the same for a slow target. With the questions about
 #: the candidates' own violations, a slow target is called some thirty times.
@@ -117,7 +117,7 @@ class QuestionMaker:
         It has as many groups as values in each, because some parameters are as long as a group, and others have one
         value per group.
         """
-        for description in self._deck(0):
+        for description in self._deck():
             if description.n == _PRECEDING_SIZE:
                 continue
             groups = tuple(islice(cycle(description.groups), _PRECEDING_SIZE))
@@ -179,7 +179,7 @@ class QuestionMaker:
         if not shown.large:
             kinds = tuple((name, at) for name, _ in dict.fromkeys(shown.groups) for at in range(_GROUPS_OF_A_KIND))
             regrouped.append(attrs.evolve(shown, groups=kinds, repeat=None, leading=None, samples=None))
-        deck = self._deck(0, mixed=shown.mixed)
+        deck = self._deck(mixed=shown.mixed)
         for some in (deck, regrouped):
             made = (self.question(one, question.check) for one in some if one != shown)
             yield from islice((one for one in made if one is not None), _OTHER_CASES)
@@ -224,7 +224,7 @@ class QuestionMaker:
         Groups of one value are included because they tell divisors apart. Large cases (sizes) and extreme groups are
         not.
         """
-        plain = [tamed(one) for one in self._deck(0) if one.n and one.count_of_groups and not one.large]
+        plain = [tamed(one) for one in self._deck() if one.n and one.count_of_groups and not one.large]
         most = _FRESH_CASES_SLOW if self.subject.slow else _FRESH_CASES
         single = (one for one in plain if one.n == 1)
         return self._plain_questions_on([*plain[:: max(1, len(plain) // most)], *islice(single, 1)])
@@ -251,7 +251,7 @@ class QuestionMaker:
     def shape_questions(self) -> Iterator[Question]:
         """The outputs and gradients of one case of the deck for each rank, place of the channels and number of axes."""
         shapes: dict[tuple[int, ...], Description] = {}
-        for one in self._deck(0):
+        for one in self._deck():
             if one.n and one.count_of_groups and not one.large:
                 dimensions = len(one.features or (one.n,)), 1 if one.leading is None else len(one.leading)
                 shapes.setdefault((*dimensions, one.rank, one.channel_axis), tamed(one))
@@ -278,12 +278,12 @@ class QuestionMaker:
         """The operator of the subject."""
         return self.subject.operator
 
-    def _deck(self, seed: int, *, mixed: bool = False) -> list[Description]:
-        return [one for one in quick_cases(self.subject, seed) if one.mixed == mixed]
+    def _deck(self, *, mixed: bool = False) -> list[Description]:
+        return [one for one in quick_cases(self.subject) if one.mixed == mixed]
 
     def _plain_questions_on(self, descriptions: Iterable[Description]) -> Iterator[Question]:
         descriptions = tuple(dict.fromkeys(descriptions))
-        for derivative in (False, True) if not self.subject.forward_only else (False,):
+        for derivative in gradient_choices(self.subject):
             for description in descriptions:
                 question = self.question(description, derivative=derivative)
                 if question is not None:

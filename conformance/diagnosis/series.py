@@ -42,7 +42,7 @@ class Series:
         begins = [*range(_BEHIND + 1)]
         for place in range(_CALLS + (0 if within is None else _BEHIND)):
             try:
-                found.append(subject.pull(case) if gradients else subject.outputs(case))
+                found.append(subject.results(case, gradients=gradients))
             except CALL_FAILED as failure:
                 found.append(how_it_fails(failure))
             if within is not None and place:
@@ -100,8 +100,8 @@ def _change(before: Mapping[str, np.ndarray] | str, now: Mapping[str, np.ndarray
 
 def values_of(subject: Subject, case: Case, name: str, got: np.ndarray) -> Values:
     """An output or a gradient of a case with the exact one and its envelope."""
-    truth = subject.truth(case)
-    exact = (truth.outputs() if name in case.record.outputs else truth.gradients())[name]
+    exact = subject.exact(case, name)
+    assert exact is not None
     return Values.of(got, exact, subject.bound(case, name)(False))
 
 

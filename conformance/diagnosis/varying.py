@@ -12,6 +12,7 @@ from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
 from .answers import CLEARLY_WRONG, Values
 from .candidates import Candidate, paired
+from .question import gradient_choices, results_if_any
 from .question_maker import QuestionMaker
 from .series import Series, values_of
 
@@ -43,7 +44,7 @@ class VaryingTarget:
         series = [
             (Series.of(subject, case, first, gradients=gradients), gradients)
             for case in self.maker.cases_to_repeat()
-            for gradients in self._gradient_choices
+            for gradients in gradient_choices(subject)
         ]
         return series if any(one.varies for one, _ in series) else []
 
@@ -69,23 +70,19 @@ class VaryingTarget:
                 if both is not None and self.changes_like(both):
                     yield both
 
-    @property
-    def _gradient_choices(self) -> tuple[bool, ...]:
-        return (False,) if self.maker.subject.forward_only else (False, True)
-
     @cached_property
     def _steady(self) -> list[tuple[Case, bool, Mapping[str, np.ndarray], Mapping[str, np.ndarray]]]:
         """
         For each case: whether these are gradients, the results of one call, and where later calls agree apart
         from rounding.
         """
-        found = []
+        found, subject = [], self.maker.subject
         for case in (
             *self.maker.cases_to_repeat(),
             *(one.case for one in self.maker.fresh_questions() if not one.derivative),
         ):
-            for gradients in self._gradient_choices:
-                results = [self._call(case, gradients=gradients) for _ in range(_STEADY)]
+            for gradients in gradient_choices(subject):
+                results = [results_if_any(subject, case, gradients=gradients) for _ in range(_STEADY)]
                 there = [one for one in results if one is not None]
                 if there:
                     first, *later = there
@@ -100,19 +97,12 @@ class VaryingTarget:
         # Where roundings may be large, a value that changes from call to call may seem to stay.
         return steady & (CLEARLY_WRONG * slack <= np.abs(first).max(initial=0.0))
 
-    def _call(self, case: Case, *, gradients: bool) -> Mapping[str, np.ndarray] | None:
-        self.maker.subject.target.begin()
-        try:
-            return self.maker.subject.pull(case) if gradients else self.maker.subject.outputs(case)
-        except CALL_FAILED:
-            return None
-
     def _agrees_with_what_stays(self, candidate: Candidate) -> bool:
         """Whether a candidate returns the steady values of the target, and some of them are wrong."""
         wrong = False
         for case, gradients, here, stays in self._steady:
             try:
-                there = candidate.subject.pull(case) if gradients else candidate.subject.outputs(case)
+                there = candidate.subject.results(case, gradients=gradients)
             except CALL_FAILED:
                 return False
             for name, steady in stays.items():

@@ -383,7 +383,7 @@ class Subject:
 
     def repeats_itself(self, case: Case, name: str, value: np.ndarray, times: int) -> bool:
         """Whether ``times`` more calls of a case give this output or gradient with the same bits."""
-        if name in OPERATORS[self.operator].outputs:
+        if name in case.record.outputs:
             runs = self.repeated_outputs(case, times)
         else:
             runs = self.repeated_gradients(case, times)
@@ -440,6 +440,10 @@ class Subject:
         named = {id(gradients): self.named_gradients(gradients, case) for gradients in found}
         return [named[id(gradients)] for gradients in found]  # one object for those that agree, as a session returns
 
+    def results(self, case: Case, *, gradients: bool) -> dict[str, np.ndarray]:
+        """The gradients of a fresh call, or its outputs, by name."""
+        return self.pull(case) if gradients else self.outputs(case)
+
     def tracked(self, case: Case) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """The outputs of a fresh call with gradients tracked, and its gradients by name."""
         self.require_gradients()
@@ -480,6 +484,11 @@ class Subject:
         eps = declared.get("eps_dtype", "exact") if self.format == "float64" else "exact"
         running = declared.get("running_variance", "biased")
         return truth_of(case, self.store, eps, running)
+
+    def exact(self, case: Case, name: str, *, normative: bool = False) -> DD | None:
+        """The exact output or gradient of this name; None if the case has none."""
+        truth = self.truth(case, normative=normative)
+        return (truth.outputs() if name in case.record.outputs else truth.gradients()).get(name)
 
     def arithmetic(self, case: Case, *, normative: bool = False) -> Arithmetic:
         key = (normative, case.g.dtype, *(v.dtype for v in case.inputs.values() if v is not None))
@@ -539,11 +548,9 @@ class Subject:
         """
         if not finding.violated:
             return finding
-        name, truth = finding.output, self.truth(finding.case)
-        if name in finding.case.record.outputs:
-            exact = truth.outputs()[name]
-        else:
-            exact = truth.gradients().get(name) if is_about_gradients(name, finding.case.inputs) else None
+        case, name = finding.case, finding.output
+        known = name in case.record.outputs or is_about_gradients(name, case.inputs)
+        exact = self.exact(case, name) if known else None
         if exact is None or exact.hi.shape != shape:
             return finding
         return attrs.evolve(finding, exact=float(exact.hi[finding.index]))

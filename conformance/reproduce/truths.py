@@ -9,7 +9,6 @@ import numpy as np
 
 from ...adapters.binding import Binding
 from ...adapters.target import Target
-from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..judging.call_log import LoggedCall
 from ..judging.findings import Comparison, compare
@@ -61,11 +60,9 @@ class Judge:
 
     def _exact(self, call: LoggedCall, name: str) -> Any:
         case = self._case(call)
-        outputs = name in OPERATORS[case.operator].outputs
-        if not outputs and (call.g is None or name[:1] != "d"):
+        if name not in case.record.outputs and (call.g is None or name[:1] != "d"):
             return None
-        truth = self.subject.truth(case)
-        return (truth.outputs() if outputs else truth.gradients()).get(name)
+        return self.subject.exact(case, name)
 
     def _case(self, call: LoggedCall) -> Case:
         if id(call) not in self._cases:

@@ -18,6 +18,7 @@ from ...cases.description import Description
 from ...cases.generate import generate
 from ...engine.folding import priority
 from ...engine.modes import cases_in, quick_cases
+from ...judging.subject import Subject
 from ...judging.verdicts import Result
 from ..extremes import tamed
 from ..question_maker import FRESH_SEED
@@ -27,8 +28,9 @@ from .backward import backward_relations
 from .inner import InnerValue, inner_values
 from .inputs import other_eps, rounded_inputs
 from .kept_values import kept_values
-from .memory import differs_from_first_call, memory_in_words, overwritten_in_words
+from .memory import differs_from_first_call, memory_in_words
 from .observing import ObservedResult, Observer
+from .overwritten import overwritten_in_words
 from .parameters import parameter_relations
 from .pattern import Pattern, WrongResult, listed
 from .place import EVERYWHERE, Place, share
@@ -130,8 +132,8 @@ class Describer:
 
     def _describe_memory(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         violated = self._violated("CM-P2", "CM-P5")
-        words = memory_in_words(self.observer, fresh) if violated else ""
-        words = words or (differs_from_first_call(self.observer, self.violations) if violated else "")
+        words = memory_in_words(self.observer.subject, fresh) if violated and self.observer.most is None else ""
+        words = words or (differs_from_first_call(self.observer.subject, self.violations) if violated else "")
         # Memory comes first: it is the only reason why a formula is violated.
         explains = tuple(dict.fromkeys((*violated, *self._violated(""))))
         return Pattern(capitalised(f"{words}."), explains) if words else None
@@ -262,7 +264,7 @@ class Describer:
 
     def _describe_the_rest(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         """A description of mistakes that no plain call shows."""
-        kinds: tuple[tuple[tuple[str, ...], Callable[[Observer, Sequence[Case]], str]], ...] = (
+        kinds: tuple[tuple[tuple[str, ...], Callable[[Subject, Sequence[Case]], str]], ...] = (
             (("CM-P1",), overwritten_in_words),
             (("CM-V",), misread_layouts),
             (("CM-N",), misread_special_values),
@@ -270,7 +272,7 @@ class Describer:
         clauses, explains = [], []
         for requirements, find in kinds:
             violated = self._violated(*requirements)
-            words = find(self.observer, fresh) if violated and self.observer.most is None else ""
+            words = find(self.observer.subject, fresh) if violated and self.observer.most is None else ""
             if words:
                 clauses.append(words)
                 explains += violated

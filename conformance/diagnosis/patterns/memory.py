@@ -1,4 +1,4 @@
-"""Memory: results that depend on earlier calls, and arrays of the caller that a call changes."""
+"""Memory: results that depend on earlier calls."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import attrs
 import numpy as np
 
 from ....reference.formats import FORMATS
-from ....spec.errors import CALL_FAILED
 from ...cases.case import Case
 from ...checks.purity import different_values, with_last_value_changed
+from ...judging.subject import Subject
 from ...judging.verdicts import Result
-from .formula_steps import FormulaSteps
-from .observing import Observer
+from ..question import gradient_choices, results_if_any
 
 Array = np.ndarray
 
@@ -25,10 +24,10 @@ _CALLS_TO_SETTLE = 3
 _MOST_CASES, _MIN_AGREEING = 4, 2
 
 
-def memory_in_words(observer: Observer, cases: Sequence[Case]) -> str:
+def memory_in_words(subject: Subject, cases: Sequence[Case]) -> str:
     """How results depend on earlier calls; empty if they do not, or if nothing is known about it."""
     chosen = [case for case in cases if case.x.size > 1 and _differs(case)][:_MOST_CASES]
-    if observer.most is not None or len(chosen) < _MIN_AGREEING:
+    if len(chosen) < _MIN_AGREEING:
         return ""
     for describe in (
         _wrong_from_some_call_on,
@@ -37,7 +36,7 @@ def memory_in_words(observer: Observer, cases: Sequence[Case]) -> str:
         _taken_from_a_cache,
         _changed_for_good,
     ):
-        found = [words for case in chosen if (words := describe(observer, case))]
+        found = [words for case in chosen if (words := describe(subject, case))]
         if len(found) >= _MIN_AGREEING and len(set(found)) == 1:
             return found[0]
     return ""
@@ -49,33 +48,21 @@ def _differs(case: Case) -> bool:
     return all(value is not None and later is not None and not np.array_equal(value, later) for value, later in pairs)
 
 
-def is_right(observer: Observer, case: Case, name: str, got: Array) -> bool:
+def is_right(subject: Subject, case: Case, name: str, got: Array) -> bool:
     """Whether a result is right for its case."""
-    subject = observer.subject
-    truth = subject.truth(case)
-    outputs = name in case.record.outputs
-    exact = (truth.outputs() if outputs else truth.gradients())[name]
-    bound = subject.bound(case, name)(False)
+    exact, bound = subject.exact(case, name), subject.bound(case, name)(False)
     if exact is None or got.shape != exact.hi.shape:
         return False
     with np.errstate(all="ignore"):
         return bool((~np.isfinite(bound) | (np.abs(got.astype(np.float64) - exact.hi) <= 2 * bound)).all())
 
 
-def _calls(observer: Observer, case: Case, *, gradients: bool) -> dict[str, Array] | None:
-    observer.subject.target.begin()
-    try:
-        return observer.subject.pull(case) if gradients else observer.subject.outputs(case)
-    except CALL_FAILED:
-        return None
-
-
-def _varies_from_call_to_call(observer: Observer, case: Case) -> str:
+def _varies_from_call_to_call(subject: Subject, case: Case) -> str:
     """Which of many calls with the same arguments return something else, whatever was called before them."""
-    for gradients in (False, True) if not observer.subject.forward_only else (False,):
+    for gradients in gradient_choices(subject):
         for _ in range(_CALLS_TO_SETTLE):
-            _calls(observer, case, gradients=gradients)
-        series = [_calls(observer, case, gradients=gradients) for _ in range(_CALLS_IN_A_ROW)]
+            results_if_any(subject, case, gradients=gradients)
+        series = [results_if_any(subject, case, gradients=gradients) for _ in range(_CALLS_IN_A_ROW)]
         first = series[0]
         if first is None:
             continue
@@ -83,17 +70,17 @@ def _varies_from_call_to_call(observer: Observer, case: Case) -> str:
             values = [one[name] for one in series if one is not None and name in one]
             if len(values) < len(series) or all(np.array_equal(values[0], one, equal_nan=True) for one in values):
                 continue
-            bad = [place for place, one in enumerate(values) if not is_right(observer, case, name, one)]
+            bad = [place for place, one in enumerate(values) if not is_right(subject, case, name, one)]
             return _series(name, values, bad)
     return ""
 
 
-def _wrong_from_some_call_on(observer: Observer, case: Case) -> str:
+def _wrong_from_some_call_on(subject: Subject, case: Case) -> str:
     """The call from which on a result is wrong, in a series with arguments that were not used before."""
-    for gradients in (False, True) if not observer.subject.forward_only else (False,):
-        series = [_calls(observer, case, gradients=gradients) for _ in range(_CALLS_IN_A_ROW)]
+    for gradients in gradient_choices(subject):
+        series = [results_if_any(subject, case, gradients=gradients) for _ in range(_CALLS_IN_A_ROW)]
         for name in series[0] or ():
-            right = [one is not None and name in one and is_right(observer, case, name, one[name]) for one in series]
+            right = [one is not None and name in one and is_right(subject, case, name, one[name]) for one in series]
             first = right.index(False) if False in right else 0
             if first and not any(right[first:]):
                 times = "once" if first == 1 else f"{first} times"
@@ -126,40 +113,39 @@ def _ordinal(number: int) -> str:
     return {2: "second", 3: "third"}.get(number, f"{number}{ending}")
 
 
-def _depends_on_last_call(observer: Observer, case: Case) -> str:
+def _depends_on_last_call(subject: Subject, case: Case) -> str:
     """Which input of the call before changes a result: that call differs in one input only."""
     later = different_values(case)
-    subject = observer.subject
     for name in [one for one, value in case.inputs.items() if value is not None and value.size]:
         before = case.replace(**{name: later.inputs[name]})
-        for gradients in (False, True) if not subject.forward_only else (False,):
-            _calls(observer, case, gradients=gradients)
-            settled = _calls(observer, case, gradients=gradients)
-            first = _calls(observer, before, gradients=gradients)
-            after = _calls(observer, case, gradients=gradients)
+        for gradients in gradient_choices(subject):
+            results_if_any(subject, case, gradients=gradients)
+            settled = results_if_any(subject, case, gradients=gradients)
+            first = results_if_any(subject, before, gradients=gradients)
+            after = results_if_any(subject, case, gradients=gradients)
             if settled is None or first is None or after is None:
                 continue
             for result, got in after.items():
-                if not is_right(observer, case, result, settled[result]) or is_right(observer, case, result, got):
+                if not is_right(subject, case, result, settled[result]) or is_right(subject, case, result, got):
                     continue
-                if is_right(observer, before, result, got):
+                if is_right(subject, before, result, got):
                     return f"{result} belongs to the {name} of the previous call, if the shapes are the same"
                 return f"{result} is wrong after a call with the same shapes and another {name}, and right otherwise"
     return ""
 
 
-def _taken_from_a_cache(observer: Observer, case: Case) -> str:
+def _taken_from_a_cache(subject: Subject, case: Case) -> str:
     """Whether a right result is returned again for other arguments that differ only in the last value of an array."""
-    for gradients in (False, True) if not observer.subject.forward_only else (False,):
+    for gradients in gradient_choices(subject):
         for name, value in case.inputs.items():
             if value is None or not value.size:
                 continue
             later = case.replace(**{name: with_last_value_changed(value)})
-            first, again = (_calls(observer, one, gradients=gradients) or {} for one in (case, later))
+            first, again = (results_if_any(subject, one, gradients=gradients) or {} for one in (case, later))
             for result in first.keys() & again.keys():
                 got = first[result]
-                same = np.array_equal(got, again[result]) and is_right(observer, case, result, got)
-                if same and not is_right(observer, later, result, got):
+                same = np.array_equal(got, again[result]) and is_right(subject, case, result, got)
+                if same and not is_right(subject, later, result, got):
                     return (
                         "a call returns the result of an earlier call whose arguments differ only in the last value of"
                         " one array"
@@ -167,15 +153,14 @@ def _taken_from_a_cache(observer: Observer, case: Case) -> str:
     return ""
 
 
-def _changed_for_good(observer: Observer, case: Case) -> str:
+def _changed_for_good(subject: Subject, case: Case) -> str:
     """Which call with other arguments changes a result for good."""
-    subject = observer.subject
     for name in [one for one, value in case.inputs.items() if value is not None and value.size]:
         for words, before in _calls_before(case, name):
-            for gradients in (False, True) if not subject.forward_only else (False,):
-                *_, settled = (_calls(observer, case, gradients=gradients) for _ in range(_CALLS_TO_SETTLE))
-                _calls(observer, before, gradients=gradients)
-                after = [_calls(observer, case, gradients=gradients) for _ in range(_CALLS_TO_SETTLE)]
+            for gradients in gradient_choices(subject):
+                *_, settled = (results_if_any(subject, case, gradients=gradients) for _ in range(_CALLS_TO_SETTLE))
+                results_if_any(subject, before, gradients=gradients)
+                after = [results_if_any(subject, case, gradients=gradients) for _ in range(_CALLS_TO_SETTLE)]
                 if settled is None or any(one is None for one in after):
                     continue
                 for result, got in settled.items():
@@ -184,7 +169,7 @@ def _changed_for_good(observer: Observer, case: Case) -> str:
     return ""
 
 
-def differs_from_first_call(observer: Observer, violations: Sequence[Result]) -> str:
+def differs_from_first_call(subject: Subject, violations: Sequence[Result]) -> str:
     """Whether calls that showed a violation give something else by now. Each is the only call of its check."""
     changed = []
     for shown in (one.counterexample for one in violations):
@@ -194,7 +179,9 @@ def differs_from_first_call(observer: Observer, violations: Sequence[Result]) ->
         if call.does != "call" or shown.case is None or shown.output not in shown.case.record.outputs:
             continue
         given = {name: value for name, value in shown.inputs.items() if name != "g"}
-        again = _calls(observer, attrs.evolve(shown.case, inputs=given, settings=shown.settings), gradients=False)
+        again = results_if_any(
+            subject, attrs.evolve(shown.case, inputs=given, settings=shown.settings), gradients=False
+        )
         if again is not None and shown.envelope is not None:
             now = float(again[shown.output][shown.index])
             stays = (np.isnan(now) and np.isnan(shown.got)) or now == shown.got
@@ -216,77 +203,3 @@ def _calls_before(case: Case, name: str) -> Iterator[tuple[str, Case]]:
     for words, size in (("larger", most / 8 / value.size**0.5), ("smaller", 8 / most)):
         scaled = np.ldexp(value.astype(np.float64), int(np.floor(np.log2(size / largest))))
         yield f"a much {words} {name}", case.replace(**{name: scaled.astype(value.dtype)})
-
-
-# Arrays of the caller --------------------------------------------------------------------------------------------
-
-
-def overwritten_in_words(observer: Observer, cases: Sequence[Case]) -> str:
-    """Which of the caller's arrays a call changes, and what they hold afterwards; empty if it changes none."""
-    found: dict[str, set[str]] = {}
-    for case in [one for one in cases if one.x.size > 1][:_MOST_CASES]:
-        for words in _changed(observer, case):
-            what, _, holds = words.partition(": ")
-            found.setdefault(what, set()).add(holds)
-    # The content of an array is told only if it is the same in every case.
-    return "; ".join(
-        f"{what}: {next(iter(holds))}" if len(holds) == 1 and "" not in holds else what for what, holds in found.items()
-    )
-
-
-def _changed(observer: Observer, case: Case) -> Iterator[str]:
-    subject = observer.subject
-    try:
-        evaluation = subject.start(case)
-        outputs = evaluation.outputs()
-        after = evaluation.inputs()
-        yield from _changes_in_words(case, after, "the call", outputs)
-        if subject.forward_only:
-            return
-        pulled = evaluation.pull(case.g)
-        gradients = subject.named_gradients(pulled.gradients(), case)
-        known = {name: value for name, value in after.items() if value is not None}
-        yield from _changes_in_words(case, evaluation.inputs(), "taking gradients", {**outputs, **gradients}, known)
-        now = pulled.cotangent()
-        if not np.array_equal(now, case.g, equal_nan=True):
-            held = _content_in_words(case, "g", case.g, now, {**outputs, **gradients})
-            yield f"the cotangent is changed by taking gradients{held}"
-    except CALL_FAILED:
-        return
-
-
-def _changes_in_words(
-    case: Case,
-    after: dict[str, Array | None],
-    when: str,
-    results: dict[str, Array],
-    before: dict[str, Array] | None = None,
-) -> Iterator[str]:
-    for name, now in after.items():
-        was = (before or case.inputs).get(name)
-        if was is None or now is None or np.array_equal(was, now, equal_nan=True):
-            continue
-        yield f"{name} is changed by {when}{_content_in_words(case, name, was, now, results)}"
-
-
-def _content_in_words(case: Case, name: str, was: Array, now: Array, results: dict[str, Array]) -> str:
-    """What an array holds afterwards, in words."""
-    for result, value in results.items():
-        if value.shape == now.shape and np.array_equal(value, now, equal_nan=True):
-            return f": it holds {result} afterwards"
-    if not now.any():
-        return ": it holds zeros afterwards"
-    if (now == 1).all():
-        return ": it holds ones afterwards"
-    old, new = was.astype(np.float64), now.astype(np.float64)
-    for factor in (2, -1, 0.5):
-        if np.array_equal(old * factor, new):
-            return f": it holds {factor:g} times what it held"
-    steps = FormulaSteps.of(case)
-    if name == "x" and not case.record.composed and case.record.centred:
-        rows = steps.rows(old)
-        # The mean's sums, in any order that rounds about log2(n) times, and the difference.
-        spread = np.abs(rows).max() * (2 + 2 * np.log2(steps.n)) * FORMATS[now.dtype.name].unit_roundoff
-        if np.abs(steps.rows(new) - (rows - rows.mean(axis=1, keepdims=True))).max() <= spread:
-            return ": it holds x - mean afterwards"
-    return ""

@@ -160,7 +160,7 @@ class Observer:
             return None
         self.subject.target.begin()
         try:
-            _ = self.subject.pull(case) if derivative else self.subject.outputs(case)
+            self.subject.results(case, gradients=derivative)
         except Unsupported:
             return None
         except CALL_FAILED as failure:

@@ -8,8 +8,8 @@ import numpy as np
 
 from ....spec.errors import CALL_FAILED, LayoutNotApplicable, Unsupported
 from ...cases.case import Case
+from ...judging.subject import Subject
 from .memory import is_right
-from .observing import Observer
 
 Array = np.ndarray
 
@@ -36,7 +36,7 @@ def _chosen(cases: Sequence[Case]) -> list[Case]:
     return [one for one in whole if one.layout.count > 1 and one.layout.size > 1][:_CASES]
 
 
-def misread_special_values(observer: Observer, cases: Sequence[Case]) -> str:
+def misread_special_values(subject: Subject, cases: Sequence[Case]) -> str:
     """Which values that are not finite leave no trace, or reach values that do not depend on them."""
     chosen = _chosen(cases)
     if len(chosen) < _CASES:
@@ -44,7 +44,7 @@ def misread_special_values(observer: Observer, cases: Sequence[Case]) -> str:
     found: dict[str, None] = {}
     for name in [one for one in chosen[0].inputs if "." not in one]:
         for poison, words in _SPECIAL_VALUES:
-            told = {_effect_of(observer, case, name, poison) for case in chosen if _reaches_y(case, name, poison)}
+            told = {_effect_of(subject, case, name, poison) for case in chosen if _reaches_y(case, name, poison)}
             if len(told) == 1 and (effect := told.pop()):
                 found[f"{words} in {name} {effect}"] = None
     return "; ".join(found)
@@ -57,7 +57,7 @@ def _reaches_y(case: Case, name: str, poison: float) -> bool:
     return not case.settings["training"] and not (name == "running_var" and np.isinf(poison))
 
 
-def _effect_of(observer: Observer, case: Case, name: str, poison: float) -> str:
+def _effect_of(subject: Subject, case: Case, name: str, poison: float) -> str:
     given = case.inputs[name]
     if given is None or not given.size:
         return ""
@@ -65,10 +65,10 @@ def _effect_of(observer: Observer, case: Case, name: str, poison: float) -> str:
     value.reshape(-1)[value.size // 2] = poison
     if name == "logits" and poison == -np.inf:
         return ""  # a branch of weight 0: y is finite
-    observer.subject.target.begin()
+    subject.target.begin()
     try:
-        y = observer.subject.outputs(case.replace(**{name: value}))["y"]
-        clean = observer.subject.outputs(case)["y"]
+        y = subject.outputs(case.replace(**{name: value}))["y"]
+        clean = subject.outputs(case)["y"]
     except CALL_FAILED:
         return "makes the call fail"
     lost = ~np.isfinite(y.astype(np.float64)) & np.isfinite(clean.astype(np.float64))
@@ -79,22 +79,21 @@ def _effect_of(observer: Observer, case: Case, name: str, poison: float) -> str:
         inside = case.layout.back(np.broadcast_to(rows, (case.layout.count, case.layout.size)))
         if not case.record.composed and case.settings.get("training", True) and (lost & ~inside).any():
             return "reaches groups that do not hold it"
-        if np.isnan(poison) or case.record.composed:
-            return "" if lost.any() else "leaves y finite everywhere"
-        return ""
+        if not (np.isnan(poison) or case.record.composed):
+            return ""
     return "" if lost.any() else "leaves y finite everywhere"
 
 
-def misread_layouts(observer: Observer, cases: Sequence[Case]) -> str:
+def misread_layouts(subject: Subject, cases: Sequence[Case]) -> str:
     """Which results are wrong for which memory layout of which input; empty if none is."""
-    layouts = [one for one in observer.subject.target.layouts if one != "contiguous"]
+    layouts = [one for one in subject.target.layouts if one != "contiguous"]
     chosen = _chosen(cases)
-    if len(chosen) < _CASES or observer.most is not None:
+    if len(chosen) < _CASES:
         return ""
     found = []
     names = [name for name in chosen[0].inputs if "." not in name]
     for name in (*names, "g"):
-        told = [{layout: frozenset(_wrong(observer, case, name, layout)) for layout in layouts} for case in chosen]
+        told = [{layout: frozenset(_wrong(subject, case, name, layout)) for layout in layouts} for case in chosen]
         bad = {layout: frozenset.intersection(*(one[layout] for one in told)) for layout in layouts}
         for results in dict.fromkeys(value for value in bad.values() if value):
             where = [_LAYOUTS.get(layout, layout) for layout in layouts if bad[layout] == results]
@@ -107,8 +106,7 @@ def misread_layouts(observer: Observer, cases: Sequence[Case]) -> str:
     return "; ".join(found)
 
 
-def _wrong(observer: Observer, case: Case, name: str, layout: str) -> Iterator[str]:
-    subject = observer.subject
+def _wrong(subject: Subject, case: Case, name: str, layout: str) -> Iterator[str]:
     subject.target.begin()
     try:
         if name == "g":
@@ -123,5 +121,5 @@ def _wrong(observer: Observer, case: Case, name: str, layout: str) -> Iterator[s
         yield "the call"
         return
     for result, got in results.items():
-        if not is_right(observer, case, result, got):
+        if not is_right(subject, case, result, got):
             yield result
