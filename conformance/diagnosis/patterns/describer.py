@@ -6,7 +6,6 @@ Every word is confirmed on cases that it was not derived from.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 import attrs
@@ -32,12 +31,13 @@ from .memory import differs_from_first_call, memory_in_words
 from .observing import ObservedResult, Observer
 from .overwritten import overwritten_in_words
 from .parameters import parameter_relations
-from .pattern import Pattern, WrongResult, listed
+from .pattern import Pattern, WrongResult, with_verb
 from .place import EVERYWHERE, Place, share
 from .places import is_nearly_all_wrong, place_of_some, places_of
 from .refusals import refusal
 from .relation import LinearRelation, plain_relations
 from .running import running_relations
+from .sentences import capitalised, clauses_of, how_often, sentence_of, uncentred
 from .special import misread_layouts, misread_special_values
 from .spreads import spread_relations
 from .terms import clipped_relations, term_relations
@@ -140,16 +140,16 @@ class Describer:
 
     def _describe_refusals(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         words = refusal(self.observer, self.operator, formed, fresh)
-        return Pattern(capitalised(f"{words}."), self._failing(formed)) if words and self._failing(formed) else None
+        explains = self._failing(formed) if words else ()
+        return Pattern(capitalised(f"{words}."), explains) if explains else None
 
     def _failing(self, cases: Sequence[Case]) -> tuple[str, ...]:
         """The violations on whose cases a call fails."""
-        lost = {id(one) for one in cases if any(self._fails(one, derivative=way) for way in (False, True))}
-        return self._violated_on(lost) or self._violated("CM-T")
+        return self._violated_on({id(one) for one in cases if self._fails(one)}) or self._violated("CM-T")
 
-    def _fails(self, case: Case, *, derivative: bool) -> bool:
-        answer = self.observer.answer(case, derivative=derivative)
-        return answer is not None and bool(answer.words)
+    def _fails(self, case: Case) -> bool:
+        answers = (self.observer.answer(case, derivative=derivative) for derivative in (False, True))
+        return any(answer is not None and answer.words for answer in answers)
 
     def _describe_values(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         before, after = [*self.observer.observed(formed)], [*self.observer.observed(fresh)]
@@ -167,7 +167,7 @@ class Describer:
         record = OPERATORS[self.operator]
         sentence = sentence_of(wrong, [*names], record.outputs)
         if record.normalises and not record.centred:
-            sentence = re.sub(r"\bvar\b", "mean(x^2)", _uncentred(sentence))
+            sentence = uncentred(sentence)
         return Pattern(capitalised(sentence), explains, wrong=tuple(wrong))
 
     def _all_wrong(self, before: Sequence[ObservedResult], after: Sequence[ObservedResult]) -> list[WrongResult]:
@@ -225,21 +225,23 @@ class Describer:
                 [*self.observer.observed((*some, *self._of_ordinary_groups(some), *more))]
                 for some, more in zip(swept, ordinary, strict=True)
             ]
-            wrong = self._all_wrong(*seen)
-            names = [one.name for one in wrong]
-            if names:
-                clauses = _clauses([one for one in wrong if one.place is not EVERYWHERE and one.place is not None])
-                clauses += _clauses([one for one in wrong if one.place is EVERYWHERE])
+            wrong, explains = self._all_wrong(*seen), self._explained_by_size(found.right_up_to)
+            if wrong and explains:
+                clauses = clauses_of([one for one in wrong if one.place is not EVERYWHERE and one.place is not None])
+                clauses += clauses_of([one for one in wrong if one.place is EVERYWHERE])
                 beyond = f": there {'; '.join(clauses)}" if clauses else ""
-                verb = "is" if len(names) == 1 else "are"
-                shown = self._violated_on(self._large(found.right_up_to), values=True)
-                own = [one for one in shown if not one.startswith("CM-")]
-                # A size is not a mistake of a layout or of a later call, although the calls that show those are large.
-                explains = tuple(dict.fromkeys((*own, *self._violated("CM-S1"), *shown)))
-                if not explains:
-                    continue
-                return Pattern(f"{listed(names)} {verb} {found.words}{beyond}.", explains, found.begins)
+                sentence = f"{with_verb([one.name for one in wrong])} {found.words}{beyond}."
+                return Pattern(sentence, explains, found.begins)
         return None
+
+    def _explained_by_size(self, right_up_to: int) -> tuple[str, ...]:
+        """The violations that larger cases show, CM-S1 after those of the operator's own page."""
+        shown = [self.observer.case(one.violated_on) for one in self.violations if one.violated_on is not None]
+        large = {id(one) for one in shown if one is not None and one.x.size > right_up_to}
+        violated = self._violated_on(large, values=True)
+        own = [one for one in violated if not one.startswith("CM-")]
+        # A size is not a mistake of a layout or of a later call, although the calls that show those are large.
+        return tuple(dict.fromkeys((*own, *self._violated("CM-S1"), *violated)))
 
     def _of_ordinary_groups(self, swept: Sequence[Case]) -> list[Case]:
         """
@@ -254,13 +256,7 @@ class Describer:
 
     def _is_wrong(self, case: Case) -> bool:
         """Whether a call of a case fails or returns a wrong result."""
-        wrong = any(one.wrong.any() for one in self.observer.observed([case]))
-        return wrong or any(self._fails(case, derivative=way) for way in (False, True))
-
-    def _large(self, most: int) -> set[int]:
-        """The violated cases with more values of x than a size."""
-        shown = [self.observer.case(one.violated_on) for one in self.violations if one.violated_on is not None]
-        return {id(one) for one in shown if one is not None and one.x.size > most}
+        return any(one.wrong.any() for one in self.observer.observed([case])) or self._fails(case)
 
     def _describe_the_rest(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         """A description of mistakes that no plain call shows."""
@@ -355,7 +351,7 @@ class Describer:
                 return WrongResult(name, place=place)
         relation, number = self._related(name, seen, fresh, None, relations) or (None, 0.0)
         return WrongResult(
-            name, relation, number, size=_size(seen, fresh, place_of_some(self.operator, [*seen, *fresh]))
+            name, relation, number, size=how_often(seen, fresh, place_of_some(self.operator, [*seen, *fresh]))
         )
 
     def _related(
@@ -440,71 +436,3 @@ def _where(one: ObservedResult, place: Place | None) -> Array:
         return one.wrong
     mask = place.mask(one)
     return np.zeros(one.got.shape, bool) if mask is None else mask
-
-
-def _size(seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult], among: Place | None) -> str:
-    """In how many cases it is wrong, where, and by how much: for results without a pattern."""
-    cases = [*seen, *fresh]
-    wrong = [one for one in cases if one.wrong.any()]
-    # "always unless ..." is hard to read.
-    often = "" if among is None else f"always {among.words}".replace("always unless", "never where")
-    where = often or "without a pattern that was found"
-    return f"wrong in {len(wrong)} of {len(cases)} cases, {where}{_at_most(wrong)}"
-
-
-def _at_most(wrong: Sequence[ObservedResult]) -> str:
-    errors = []
-    for one in wrong:
-        with np.errstate(all="ignore"):
-            error = np.abs(one.got - one.expected)[one.wrong].max()
-            errors.append(float(error / np.abs(one.expected[one.judged]).max()))
-    largest = max(errors, default=np.inf)
-    if not np.isfinite(largest) or largest > 0.5:
-        return ""
-    return f"; the largest error is {float(f'{100 * largest:.1g}'):g} % of the largest right value of its case"
-
-
-def sentence_of(wrong: Sequence[WrongResult], names: Sequence[str], outputs: Sequence[str]) -> str:
-    """One sentence for all wrong results. It says of gradients that only follow from a wrong y that they do."""
-    bad = {one.result for one in wrong}
-    follows = {one.name for one in wrong if one.result not in outputs and bad & set(outputs)}
-    clauses = _clauses(
-        [one for one in wrong if one.name not in follows or (one.relation is not None and "y" not in bad)]
-    )
-    right = [name for name in names if name not in bad]
-    if follows:
-        clauses.append("gradients are wrong too")
-    elif right and not bad & set(outputs):
-        always = " in all of them" if any(one.size for one in wrong) else ""
-        clauses.append(f"{listed(right)} {'is' if len(right) == 1 else 'are'} right{always}")
-    elif right and "y" in bad and any(name not in outputs for name in right):
-        clauses.append("the gradients are those of the right formula")
-    return re.sub(r",(?=[;.])", "", f"{'; '.join(clauses)}.")
-
-
-def _clauses(wrong: Sequence[WrongResult]) -> list[str]:
-    """One clause for all results that are wrong in the same words."""
-    alike: dict[str, list[str]] = {}
-    for one in wrong:
-        alike.setdefault(one.predicate if one.place is not None else one.clause, []).append(one.name)
-    return [
-        words
-        if words.startswith(f"{names[0]} is ")
-        else f"{listed(names)} {'is' if len(names) == 1 else 'are'} {words}"
-        for words, names in alike.items()
-    ]
-
-
-def _uncentred(sentence: str) -> str:
-    """The sentence about the values themselves, in place of deviations."""
-    return sentence.replace("the variance", "the mean square").replace("squared deviations", "squares")
-
-
-def capitalised(sentence: str) -> str:
-    """A sentence with a capital, unless it begins with a symbol."""
-    first = sentence.split(maxsplit=1)[0]
-    return (
-        sentence[0].upper() + sentence[1:]
-        if first in ("the", "of", "a", "an", "no", "taking", "what", "each")
-        else sentence
-    )

@@ -32,11 +32,6 @@ class WrongResult:
         return self.shown_by or self.name
 
     @property
-    def clause(self) -> str:
-        """The same as a clause."""
-        return f"{self.name} is {self.predicate}"
-
-    @property
     def predicate(self) -> str:
         """The words after its name and "is" or "are"."""
         if self.relation is not None and self.place is None:
@@ -63,3 +58,8 @@ class Pattern:
 def listed(names: Sequence[str]) -> str:
     """Some names in a row."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def with_verb(names: Sequence[str]) -> str:
+    """Some names as the subject of a sentence: "y is", "y and dx are"."""
+    return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"

@@ -1,0 +1,74 @@
+"""The sentences of a description."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from .observing import ObservedResult
+from .pattern import WrongResult, with_verb
+from .place import Place
+
+
+def how_often(seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult], among: Place | None) -> str:
+    """In how many cases it is wrong, where, and by how much: for results without a pattern."""
+    cases = [*seen, *fresh]
+    wrong = [one for one in cases if one.wrong.any()]
+    # "always unless ..." is hard to read.
+    often = "" if among is None else f"always {among.words}".replace("always unless", "never where")
+    where = often or "without a pattern that was found"
+    return f"wrong in {len(wrong)} of {len(cases)} cases, {where}{_at_most(wrong)}"
+
+
+def _at_most(wrong: Sequence[ObservedResult]) -> str:
+    errors = []
+    for one in wrong:
+        with np.errstate(all="ignore"):
+            error = np.abs(one.got - one.expected)[one.wrong].max()
+            errors.append(float(error / np.abs(one.expected[one.judged]).max()))
+    largest = max(errors, default=np.inf)
+    if not np.isfinite(largest) or largest > 0.5:
+        return ""
+    return f"; the largest error is {float(f'{100 * largest:.1g}'):g} % of the largest right value of its case"
+
+
+def sentence_of(wrong: Sequence[WrongResult], names: Sequence[str], outputs: Sequence[str]) -> str:
+    """One sentence for all wrong results. It says of gradients that only follow from a wrong y that they do."""
+    bad = {one.result for one in wrong}
+    follows = {one.name for one in wrong if one.result not in outputs and bad & set(outputs)}
+    clauses = clauses_of(
+        [one for one in wrong if one.name not in follows or (one.relation is not None and "y" not in bad)]
+    )
+    right = [name for name in names if name not in bad]
+    if follows:
+        clauses.append("gradients are wrong too")
+    elif right and not bad & set(outputs):
+        always = " in all of them" if any(one.size for one in wrong) else ""
+        clauses.append(f"{with_verb(right)} right{always}")
+    elif right and "y" in bad and any(name not in outputs for name in right):
+        clauses.append("the gradients are those of the right formula")
+    return re.sub(r",(?=[;.])", "", f"{'; '.join(clauses)}.")
+
+
+def clauses_of(wrong: Sequence[WrongResult]) -> list[str]:
+    """One clause for all results that are wrong in the same words."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for one in wrong:
+        own = one.name if one.place is None else ""  # what has no place is told by itself
+        alike.setdefault((one.predicate, own), []).append(one.name)
+    return [f"{with_verb(names)} {predicate}" for (predicate, _), names in alike.items()]
+
+
+def uncentred(sentence: str) -> str:
+    """The sentence about the values themselves, in place of deviations."""
+    sentence = sentence.replace("the variance", "the mean square").replace("squared deviations", "squares")
+    return re.sub(r"\bvar\b", "mean(x^2)", sentence)
+
+
+def capitalised(sentence: str) -> str:
+    """A sentence with a capital, unless it begins with a symbol."""
+    first = sentence.split(maxsplit=1)[0]
+    is_word = first in ("the", "of", "a", "an", "no", "taking", "what", "each")
+    return sentence[0].upper() + sentence[1:] if is_word else sentence
