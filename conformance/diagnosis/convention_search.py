@@ -15,12 +15,9 @@ import attrs
 
 from ...reference.formats import FORMATS
 from ...spec.conventions import CONVENTIONS
-from ...spec.operators import OPERATORS
-from ..cases.case import Case
-from ..cases.description import Description
-from ..checks.registry import Check
+from ..engine.declaration_search import later_values
 from ..engine.modes import checks_on, quick_cases
-from ..engine.tally import Tally
+from ..engine.tally import stays_violated
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
@@ -153,7 +150,7 @@ class ConventionSearch:
                 continue
             case = library.case(fit)
             for check in asked:
-                if check.when(case) and _is_violated(subject, check, case, fit):
+                if stays_violated([check], subject, case, fit):
                     question = Question(case, fit, check)
                     if beside is None or not beside.candidates[0].answer(question).words:
                         return False
@@ -161,10 +158,8 @@ class ConventionSearch:
 
     def _classes(self) -> Sequence[str]:
         """The classes of storage that are weaker than the declared one, in order."""
-        values, declared = CONVENTIONS["storage"], self.search.subject.conventions["storage"]
-        weaker = values[values.index(declared) + 1 :]
-        # All classes but H0 let each operation of a composed operator round; "native" is the plainest name.
-        return weaker[-1:] if OPERATORS[self.search.subject.operator].composed else weaker
+        subject = self.search.subject
+        return later_values("storage", subject.conventions["storage"], subject.operator)
 
     def _of_mixed_dtypes(self, storage: Excuse) -> Iterator[Excuse]:
         left = [
@@ -190,18 +185,12 @@ class ConventionSearch:
         assert description is not None
         case = self._library(subject).case(description)
         checks = (one for one in checks_on(subject) if one.requirement == result.requirement)
-        return any(one.when(case) and _is_violated(subject, one, case, description) for one in checks)
+        return stays_violated(checks, subject, case, description)
 
     def _library(self, subject: Subject) -> Library:
         """The library of the cases that a subject takes."""
         made = subject.new_library()
         return self._libraries.setdefault(made.kind, made)
-
-
-def _is_violated(subject: Subject, check: Check, case: Case, description: Description) -> bool:
-    tally = Tally(check)
-    tally.run(subject, case, description)
-    return tally.violation is not None or bool(tally.error)
 
 
 def _most_telling_first(names: Sequence[str]) -> tuple[str, ...]:

@@ -29,8 +29,7 @@ from ...spec.conventions import CONVENTIONS, NORMATIVE, matters_in, operators_ab
 from ...spec.errors import CALL_FAILED, TargetLost
 from ...spec.operators import OPERATORS
 from ..cases.shapes import elements
-from ..checks.registry import COSTLY, Check
-from ..checks.seams import at_the_seams
+from ..checks.registry import COSTLY
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result, Verdict
@@ -39,7 +38,7 @@ from ..results.report import Report
 from .asking import asking
 from .engine import Run
 from .modes import cases_in
-from .tally import Tally
+from .tally import Tally, stays_violated
 
 #: How many candidates that survive the violated cases are judged in full. Each costs as much as the binding's share of
 #: the run did, and so far the first was always the right one if there was one.
@@ -98,11 +97,6 @@ class _Trial(Run):
     """A run that stops at the first violated MUST, or at a point in time."""
 
     until: float = float("inf")
-
-    def checks_on(self, subject: Subject) -> list[Check]:
-        """The checks that run on a subject."""
-        found = self._checks(subject.operator, subject.format, subject.mode)
-        return found if subject.binding.seams is None else [at_the_seams(check) for check in found]
 
     def _run_case(self, subject: Subject, tallies: list[Tally], *arguments: Any, **options: Any) -> str | None:
         declined = super()._run_case(subject, tallies, *arguments, **options)
@@ -225,14 +219,7 @@ class _Search:
             if operator in operators_about(key) and any(matters_in(key, dtype) for dtype in dtypes)
         ]
         declared = {**NORMATIVE, **self.binding.conventions, **self.run.plan.conventions}
-        found = []
-        for key in keys:
-            values = CONVENTIONS[key]
-            left = values[values.index(declared[key]) + 1 :]
-            if key == "storage" and OPERATORS[operator].composed and left:
-                # All classes but H0 let each operation of a composed operator round; "native" is the plainest name.
-                left = ("native",)
-            found += [{key: value} for value in left]
+        found = [{key: value} for key in keys for value in later_values(key, declared[key], operator)]
         # Try the weakest changes last, so that a tighter one that also passes is named. The table lists one-pass, the
         # weakest variance, first. float64=float32 excuses the loss of half of the digits for any reason.
         weakest: list[Change] = [{"variance_algorithm": "one-pass"}, {"float64": "float32"}]
@@ -284,17 +271,9 @@ class _Search:
             return True
         trial, subject = self._subject(change, result.dtype)
         made = subject.new_library()
-        description, library = result.violated_on, self._libraries.setdefault(made.kind, made)
-        for check in trial.checks_on(subject):
-            if check.requirement == result.requirement:
-                case = library.case(description)
-                if not check.when(case):
-                    continue
-                tally = Tally(check)
-                tally.run(subject, case, description)
-                if tally.violation is not None or tally.error:
-                    return True
-        return False
+        case = self._libraries.setdefault(made.kind, made).case(result.violated_on)
+        checks = (check for check in trial.checks_on(subject) if check.requirement == result.requirement)
+        return stays_violated(checks, subject, case, result.violated_on)
 
     def _conforms_under(self, change: Change) -> bool:
         """
@@ -358,6 +337,14 @@ class _Search:
             if inward >= _MIN_TRUNCATED and not outward:
                 return True
         return False
+
+
+def later_values(convention: str, declared: str, operator: str) -> Sequence[str]:
+    """The values of a convention that an operator may declare after the declared one, in order."""
+    values = CONVENTIONS[convention]
+    later = values[values.index(declared) + 1 :]
+    # All classes of storage but H0 let each operation of a composed operator round; "native" is the plainest name.
+    return later[-1:] if convention == "storage" and OPERATORS[operator].composed else later
 
 
 def _is_of_float64(change: Change, violations: Sequence[Result]) -> bool:

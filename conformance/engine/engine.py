@@ -249,6 +249,11 @@ class Run:
         ]
         return sorted(found, key=lambda check: order.index(check.requirement))
 
+    def checks_on(self, subject: Subject) -> list[Check]:
+        """The checks that run on a subject in its mode, at the seams of a layer that has them."""
+        found = self._checks(subject.operator, subject.format, subject.mode)
+        return found if subject.binding.seams is None else [at_the_seams(check) for check in found]
+
     def _unusable(self, subject: Subject, probe: Probe) -> list[Result]:
         self._note_loss(subject, lost=probe.lost)
         error, unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
@@ -256,7 +261,7 @@ class Run:
         tallies = [
             Tally(check, self.plan.level(check.requirement), error=error, unsupported=unsupported) for check in checks
         ]
-        return [self._result(subject, tally, [], subject.new_library()) for tally in tallies]
+        return [self._result(subject, tally, subject.new_library()) for tally in tallies]
 
     def _run_subject(
         self,
@@ -280,23 +285,19 @@ class Run:
         mode = mode_of(subject, self.plan.mode_for(subject.target.name), cases, library)
         subject.mode = mode.name
         cases_of_mode = cases_in(mode.name, cases)
-        checks = self._checks(subject.operator, subject.format, mode.name)
-        if subject.binding.seams is not None:
-            checks = [at_the_seams(check) for check in checks]
-        tallies = [Tally(check, self.plan.level(check.requirement)) for check in checks]
-        before = len(results)
+        tallies = [Tally(check, self.plan.level(check.requirement)) for check in self.checks_on(subject)]
         try:
             self._run_checks(subject, tallies, cases_of_mode, library, results, minimum, mode, first=first)
         except NormspecError:
             raise
         except KeyboardInterrupt:
-            rest = tallies[len(results) - before :]
-            results += [self._result(subject, tally, None, library) for tally in rest if tally.judged]
+            rest = tallies[len(results) :]
+            results += [self._result(subject, tally, library, complete=False) for tally in rest if tally.judged]
             raise
         except Exception as error:  # a defect of normspec: exceptions of a target never get here
-            for tally in tallies[len(results) - before :]:
+            for tally in tallies[len(results) :]:
                 tally.note_defect(error)
-                results.append(self._result(subject, tally, None, library))
+                results.append(self._result(subject, tally, library, complete=False))
 
     def _run_checks(
         self,
@@ -344,7 +345,7 @@ class Run:
         place = (subject.target.name, subject.binding.name, subject.operator, subject.dtype)
         self._taken.append(CaseCount(*place, cases_run, dict(declined), mode.name, mode.reason))
         for tally in tallies:
-            results.append(self._result(subject, tally, whole, library))
+            results.append(self._result(subject, tally, library))
 
     def _run_case(
         self,
@@ -439,21 +440,15 @@ class Run:
 
     # -- one result ------------------------------------------------------------------------------
 
-    def _result(
-        self,
-        subject: Subject,
-        tally: Tally,
-        descriptions: Sequence[Description] | None,
-        library: Library,
-    ) -> Result:
-        """Turn a tally into a result. Without descriptions, a violation is not shrunk."""
+    def _result(self, subject: Subject, tally: Tally, library: Library, *, complete: bool = True) -> Result:
+        """Turn a tally into a result; unless it is complete, a violation is not shrunk."""
         finding, reason, description = tally.violation, tally.error or tally.unsupported, tally.description
         verdict, upstream = tally.verdict, None
         known = subject.known_violations.deviations(tally.check.requirement)
         if verdict.is_violation and finding is not None:
             reason = finding.note
             shrinks = self.plan.explain and (verdict is Verdict.FAIL or self.plan.shrink_advice)
-            if shrinks and descriptions is not None:
+            if shrinks and complete:
                 self._tell(subject, f"shrinking {tally.check.requirement}")
                 try:
                     shown = self._shrinker.shrink(subject, tally, library)
@@ -468,7 +463,7 @@ class Run:
             finding, reason = tally.known, deviation(subject, tally, known)
         elif verdict is Verdict.PASS:
             reason = ""
-        elif verdict is Verdict.NOT_EXERCISED and descriptions is not None:
+        elif verdict is Verdict.NOT_EXERCISED and complete:
             reason = "no case that this binding takes could judge it"
             reason = f"cannot be judged while {tally.blocked_by} is violated" if tally.blocked_by else reason
         return Result(

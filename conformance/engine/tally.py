@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -138,6 +138,17 @@ class Tally:
         if self.unsupported:
             return Verdict.UNSUPPORTED
         return Verdict.NOT_EXERCISED
+
+
+def stays_violated(checks: Iterable[Check], subject: Subject, case: Case, description: Description) -> bool:
+    """Whether one of these checks is violated on a case, or cannot be judged there."""
+    for check in checks:
+        if check.when(case):
+            tally = Tally(check)
+            tally.run(subject, case, description)
+            if tally.violation is not None or tally.error:
+                return True
+    return False
 
 
 def findings(

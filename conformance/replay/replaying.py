@@ -156,7 +156,7 @@ class _ReplayRun(Run):
         if not probe.works:
             tally.error, tally.unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
             self._note_loss(subject, lost=probe.lost)
-            return self._result(subject, tally, None, subject.new_library())
+            return self._result(subject, tally, subject.new_library(), complete=False)
         for case in cases:
             fit, why_not = _fitted(case, subject)
             assert case.description is not None
@@ -169,7 +169,7 @@ class _ReplayRun(Run):
             self._note_loss(subject, lost=tally.lost)
             if tally.violation is not None:
                 break
-        result = self._result(subject, tally, None, subject.new_library())
+        result = self._result(subject, tally, subject.new_library(), complete=False)
         if result.verdict is Verdict.NOT_EXERCISED:
             return attrs.evolve(result, reason="nothing about this requirement can be judged on that case")
         return result
