@@ -73,6 +73,12 @@ class _Assertions:
         """The values of a variable, one for each time the step ran."""
         return [one.seen[name] for one in self.happened[place] if name in one.seen]
 
+    def _received(self, place: int) -> Iterator[float]:
+        """The values of the counterexample's element, one for each time that its result was returned."""
+        for one in self._all(place, self.found.output):
+            if one.values is not None and len(self.found.index) == one.values.ndim:
+                yield float(one.values[self.found.index])
+
     # Failures other than wrong numbers ----------------------------------------------------------------------
 
     def raising(self) -> Assertion | None:
@@ -125,14 +131,11 @@ class _Assertions:
         if self.found.expected is None or not math.isnan(self.found.expected):
             return None
         step = self.steps[self.last]
-        name, variable = self.found.output, step.results.get(self.found.output, "")
+        variable = step.results.get(self.found.output, "")
         handed = [one for one in (*step.call.inputs.values(), step.call.g) if one is not None]
         nan = any(np.isnan(one.astype(np.float64)).any() for one in handed)  # an infinity may stay one
         must, test = ("be NaN", "np.isnan(got)") if nan else ("not be finite", "not np.isfinite(got)")
-        for seen in self._all(self.last, name) if variable else ():
-            if seen.values is None or len(self.found.index) != seen.values.ndim:
-                continue
-            got = float(seen.values[self.found.index])
+        for got in self._received(self.last) if variable else ():
             if math.isfinite(got) or (nan and not math.isnan(got)):
                 element = _element(variable, self.found.index)
                 lines = (f"got = float({element})", f"assert {test}, f{f'{element} is {{got}}, and must {must}'!r}")
@@ -142,17 +145,8 @@ class _Assertions:
     def changed(self) -> Assertion | None:
         """An input or a result that has changed since the call."""
         for place, step in enumerate(self.steps):
-            if step.again is None:
-                continue
-            return self._changed_inputs(place, step) or self._changed_results(place, step) or self._later(place)
-        return None
-
-    def _later(self, place: int) -> Assertion | None:
-        """A change that is seen when something is read again after this step."""
-        for other in range(place + 1, len(self.steps)):
-            step = self.steps[other]
             if step.again is not None:
-                made = self._changed_inputs(other, step) or self._changed_results(other, step)
+                made = self._changed_inputs(place, step) or self._changed_results(place, step)
                 if made is not None:
                     return made
         return None
@@ -247,11 +241,9 @@ class _Assertions:
         if variable is None or " " not in found.output or None in (found.expected, found.got, found.envelope):
             return None
         assert found.expected is not None and found.envelope is not None
-        for seen in self._all(self.last, found.output):
-            if seen.values is not None and len(found.index) == seen.values.ndim:
-                got = float(seen.values[found.index])
-                if not abs(got - found.expected) <= found.envelope:
-                    return self._value(self.last, variable, found.index, found.expected, got, found.envelope)
+        for got in self._received(self.last):
+            if not abs(got - found.expected) <= found.envelope:
+                return self._value(self.last, variable, found.index, found.expected, got, found.envelope)
         return None
 
     def given(self) -> Assertion | None:
@@ -260,17 +252,14 @@ class _Assertions:
         variable = step.results.get(found.output)
         if variable is None or found.expected is None or found.got is None:
             return None
-        for seen in self._all(self.last, found.output):
-            if seen.values is None or len(found.index) != seen.values.ndim:
-                continue
-            got = float(seen.values[found.index])
+        for got in self._received(self.last):
             if got == found.expected or (math.isnan(got) and math.isnan(found.expected)):
                 continue
             exact = self.judge.exact(step.call, found.output, found.index)
             known = exact == found.expected
             if known and found.envelope is not None and not abs(got - found.expected) <= found.envelope:
                 return self._value(self.last, variable, found.index, found.expected, got, found.envelope)
-            if found.envelope is None and not self._differ() and (known or not seen.values.size or exact is None):
+            if found.envelope is None and not self._differ() and (known or exact is None):
                 return self._value(self.last, variable, found.index, found.expected, got, 0.0)
         return None
 
@@ -349,10 +338,8 @@ class _Assertions:
         for place in range(self.last, -1, -1):
             step = self.steps[place]
             variable = step.results.get(found.output)
-            for seen in self._all(place, found.output) if variable else ():
-                if seen.values is None or len(found.index) != seen.values.ndim:
-                    continue
-                if float(seen.values[found.index]) != found.got:
+            for got in self._received(place) if variable else ():
+                if got != found.got:
                     continue
                 for other, index, factor in self._partners(place, found.output, found.index, found.expected):
                     mine = _element(variable or "", found.index)

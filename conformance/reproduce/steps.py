@@ -180,40 +180,49 @@ class _Writer:
 
     def _vjp(self, call: LoggedCall) -> Step:
         lines, inputs = self._inputs(call)
-        given, handed = self._tensors({"g": call.g}, call.layouts)
+        return self._with_gradients(call, lines, inputs, call.layouts)
+
+    def _with_gradients(
+        self, call: LoggedCall, lines: Sequence[str], inputs: Mapping[str, str], layouts: Mapping[str, str]
+    ) -> Step:
+        """The step of a call and its gradients, after the lines that make its inputs."""
+        given, handed = self._tensors({"g": call.g}, layouts)
         if self._own:
             results = self._outputs()
-            lines.append(f"{', '.join(results.values())} = {self.spelling.call(call, inputs)}")
-            more, gradients = self._by_hand(call, inputs, handed["g"])
-            return Step(call, (*lines, *given, *more), {**results, **gradients}, {**inputs, **handed})
-        made, results = self._differentiated(call, inputs)
-        gradients = self._gradients(self._wrt(call))
-        taken = f"{', '.join(gradients.values())}{',' * (len(gradients) == 1)} = {results['pull']}({handed['g']})"
-        return Step(call, (*lines, *given, *made, taken), {**results, **gradients}, {**inputs, **handed})
+            made = [f"{', '.join(results.values())} = {self.spelling.call(call, inputs)}", *given]
+            taken, gradients = self._by_hand(call, inputs, handed["g"])
+        else:
+            made, results = self._differentiated(call, inputs)
+            made = [*given, *made]
+            taken, gradients = self._by_pulling(call, results["pull"], handed["g"])
+        return Step(call, (*lines, *made, taken), {**results, **gradients}, {**inputs, **handed})
 
-    def _by_hand(self, call: LoggedCall, inputs: Mapping[str, str], g: str) -> tuple[list[str], dict[str, str]]:
+    def _by_pulling(self, call: LoggedCall, pull: str, g: str) -> tuple[str, dict[str, str]]:
+        """The gradients from the framework's function for them."""
+        gradients = self._gradients(self._wrt(call))
+        return f"{', '.join(gradients.values())}{',' * (len(gradients) == 1)} = {pull}({g})", gradients
+
+    def _by_hand(self, call: LoggedCall, inputs: Mapping[str, str], g: str) -> tuple[str, dict[str, str]]:
         """The gradients from a function that is defined beside the target."""
         if self.spelling.operator.composed:
             raise CannotWrite("in NumPy its gradients take parts that have derivatives of their own")
         if call.wrt is not None:
             raise CannotWrite("NumPy has no call that takes only some of the gradients")
         names = self.spelling.operator.differentiable
-        gradients = {gradient_name(name): self._variable(gradient_name(name)) for name in names}
+        gradients = self._gradients(names)
         expression = self.spelling.call(call, inputs, f"{self.spelling.function}_vjp", g)
         line = f"{', '.join(gradients.values())} = {expression}"
-        return [line], {gradient_name(n): gradients[gradient_name(n)] for n in names if call.inputs[n] is not None}
+        return line, {gradient_name(n): gradients[gradient_name(n)] for n in names if call.inputs[n] is not None}
 
     def _pulled(self, call: LoggedCall, first: Step) -> Step:
         """The gradients of an earlier call."""
         given, handed = self._tensors({"g": call.g}, call.layouts)
         inputs = {**first.inputs, **handed}
         if self._own:
-            lines, gradients = self._by_hand(attrs.evolve(first.call, wrt=None), first.inputs, handed["g"])
+            taken, gradients = self._by_hand(attrs.evolve(first.call, wrt=None), first.inputs, handed["g"])
         else:
-            gradients = self._gradients(self._wrt(first.call))
-            comma = "," * (len(gradients) == 1)
-            lines = [f"{', '.join(gradients.values())}{comma} = {first.results['pull']}({handed['g']})"]
-        return Step(attrs.evolve(first.call, does="vjp", g=call.g), (*given, *lines), gradients, inputs)
+            taken, gradients = self._by_pulling(first.call, first.results["pull"], handed["g"])
+        return Step(attrs.evolve(first.call, does="vjp", g=call.g), (*given, taken), gradients, inputs)
 
     def _again(self, call: LoggedCall, before: Sequence[Step]) -> Step:
         assert call.of is not None
@@ -237,17 +246,7 @@ class _Writer:
             results = self._outputs()
             line = f"{', '.join(results.values())} = {self.spelling.call(call, inputs)}"
             return Step(call, (*lines, line), results, inputs)
-        given, handed = self._tensors({"g": call.g}, {})
-        if self._own:
-            results = self._outputs()
-            lines.append(f"{', '.join(results.values())} = {self.spelling.call(call, inputs)}")
-            more, gradients = self._by_hand(call, inputs, handed["g"])
-        else:
-            made, results = self._differentiated(call, inputs)
-            gradients = self._gradients(self._wrt(call))
-            comma = "," * (len(gradients) == 1)
-            more = [*made, f"{', '.join(gradients.values())}{comma} = {results['pull']}({handed['g']})"]
-        return Step(call, (*lines, *given, *more), {**results, **gradients}, {**inputs, **handed})
+        return self._with_gradients(call, lines, inputs, {})
 
     # Other derivatives ----------------------------------------------------------------------------------------
 
