@@ -11,7 +11,7 @@ from ...adapters.dtypes import DTYPES
 from ..campaign.summary import Kept, Nearness, Summary
 from ..judging.verdicts import Verdict
 from ..requests.library_names import SOUND
-from .layout import print_prose, width_of
+from .layout import print_prose, print_title, width_of
 from .numbers import duration, ratio_text
 from .symbols import COLOURS, symbols_for
 from .wording import title
@@ -37,14 +37,13 @@ def print_campaign(summary: Summary, console: Console, folder: str) -> None:
     for name, number in totals(summary):
         print_prose(Text(number), console, indent=12, first=Text(name, style="dim"))
     console.print()
-    words, style = conclusion(summary, folder)
+    words, style = conclusion(summary)
     print_prose(Text(words, style=style), console)
 
 
 def _print_table(summary: Summary, target: str, console: Console) -> None:
     dtypes, symbols = _dtypes(summary), symbols_for(console.encoding)
-    console.print()
-    console.print(Text(target, style="bold"))
+    print_title(target, console)
     head = f"{'':<{_ID}}{'judged':>{_JUDGED}}" + "".join(f"{dtype:>{_RATIO}}" for dtype in dtypes)
     console.print(Text(f"{head}  nearest", style="dim"), no_wrap=True, crop=True)
     room = width_of(console) - len(head) - 2
@@ -96,7 +95,7 @@ def totals(summary: Summary) -> list[tuple[str, str]]:
     return figures
 
 
-def conclusion(summary: Summary, folder: str) -> tuple[str, str]:
+def conclusion(summary: Summary) -> tuple[str, str]:
     """The line that ends the summary, and its colour."""
     largest = [
         (one.ratio, *place) for place, one in summary.nearness.items() if one.ratio is not None and not one.advice

@@ -14,7 +14,7 @@ from ..judging.verdicts import Result
 from ..results.changes import Change, Changes
 from ..results.outcome import Outcome
 from .json_values import plain
-from .layout import print_prose
+from .layout import print_prose, print_title
 from .located import definition, definition_in_words
 from .numbers import ratio_text
 from .wording import several, title
@@ -102,13 +102,11 @@ def verdict_on(found: Changes) -> str:
 def print_changes(found: Changes, console: Console) -> None:
     """Print the changes, the differences between what the two runs were asked, and the conclusion."""
     for part in parts_of(found):
-        console.print()
-        console.print(Text(part.heading, style="bold red" if part.worse else "bold"))
+        print_title(part.heading, console, "bold red" if part.worse else "bold")
         for line in part.lines:
             print_prose(Text(line), console, indent=4, first=Text("  -", style="dim"))
     if found.asked:
-        console.print()
-        console.print(Text("The two runs had different requests", style="bold"))
+        print_title("The two runs had different requests", console)
         for words in found.asked:
             print_prose(Text(words), console, indent=4, first=Text("  -", style="dim"))
     console.print()

@@ -13,7 +13,7 @@ from ..judging.verdicts import Verdict
 from ..results.outcome import Outcome
 from .conclusion import conclusion, target_conclusion
 from .kept_words import kept_in_words
-from .layout import print_prose, width_of
+from .layout import print_prose, print_title, width_of
 from .selection_words import print_selection
 from .symbols import COLOURS, Symbols
 from .versions import versions_in_words
@@ -74,8 +74,7 @@ def _fewer(subject: Mapping[str, Any]) -> str:
 
 def _print_targets(report: Outcome, console: Console, symbols: Symbols) -> None:
     """Print each target with its verdict, and with the operators and bindings where it is violated."""
-    console.print()
-    console.print(Text("Targets", style="bold"))
+    print_title("Targets", console)
     indent = min(max(map(len, report.targets)) + 4, width_of(console) // 2)
     for name in report.targets:
         alone = report.target(name)

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ..compare.comparison import Comparison
 from ..compare.table import BEHAVIOUR, BY_CALLER, Cell, Column, Kind, Row, Section
-from .layout import print_prose
+from .layout import print_prose, print_title
 from .symbols import Symbols, symbols_for
 
 #: The widest title of a row with its dtype, and the width of the sign before it.
@@ -218,8 +218,7 @@ def _print_notes(comparison: Comparison, console: Console) -> None:
     found = notes(comparison)
     if not found:
         return
-    console.print()
-    console.print(Text("Why", style="bold"))
+    print_title("Why", console)
     for (text, reason), places in found.items():
         shown = "; ".join(places[:2]) + (f"; and {len(places) - 2} more" if len(places) > 2 else "")
         words = reason if reason.startswith(text.removeprefix("raises ")) else f"{text}: {reason}"

@@ -11,7 +11,7 @@ from rich.text import Text
 from ..engine.folding import priority
 from ..judging.verdicts import Counterexample, Result, Upstream
 from .counterexample_rows import input_rows, provocation_rows, raised_at, wrong_rows
-from .layout import print_prose
+from .layout import print_prose, print_title
 from .numbers import ratio_text
 from .symbols import Symbols, symbol_and_style
 from .wording import page_order, sentence, title
@@ -217,7 +217,6 @@ def print_advice(results: Sequence[Result], console: Console, symbols: Symbols) 
     found = findings(results)
     if not found:
         return
-    console.print()
-    console.print(Text("Advice: recommended, but not required", style="bold"))
+    print_title("Advice: recommended, but not required", console)
     for finding in found:
         _print_brief(finding, console, symbols)

@@ -14,7 +14,7 @@ from ...adapters.frameworks import KNOWN, full_name
 from ...spec.extras import CLONE
 from ...spec.operators import OPERATORS
 from ..inventory import BROKEN, INSTALLED, MISSING, Entry
-from .layout import print_prose, rule
+from .layout import print_prose, print_title, rule
 from .symbols import Symbols, symbols_for
 
 #: Width of the first column, and the blanks between columns.
@@ -53,8 +53,7 @@ def inventory_to_json(entries: Sequence[Entry]) -> str:
 
 
 def _print_head(words: str, console: Console, symbols: Symbols) -> None:
-    console.print()
-    console.print(Text(words, style="bold"))
+    print_title(words, console)
     console.print(rule(symbols.rule, console), no_wrap=True, crop=True)
 
 

@@ -42,6 +42,12 @@ def rule(character: str, console: Console) -> Text:
     return Text(character * min(console.width, 80), style="dim")
 
 
+def print_title(words: str, console: Console, style: str = "bold") -> None:
+    """Print the title of what follows, after a blank line."""
+    console.print()
+    console.print(Text(words, style=style))
+
+
 def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | None = None) -> None:
     """
     Print a paragraph whose lines begin in column `indent`.

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..selftest.matrix import FaultRow, Matrix
-from .layout import rule, width_of
+from .layout import print_title, rule, width_of
 from .symbols import Symbols, symbols_for
 from .wording import page_order
 
@@ -56,8 +56,7 @@ def _print_sound(matrix: Matrix, op: str, console: Console, symbols: Symbols) ->
     rows = [row for row in matrix.sound if row.op == op]
     if not rows:
         return
-    console.print()
-    console.print(Text("Sound functions, of which none may be accused", style="bold"))
+    print_title("Sound functions, of which none may be accused", console)
     for row in rows:
         if row.accused_by:
             line = Text(f"{symbols.survived} {row.name}: accused by {', '.join(row.accused_by)}", style="bold red")
@@ -84,8 +83,7 @@ def print_matrix(matrix: Matrix, console: Console) -> None:
     symbols = symbols_for(console.encoding)
     room = max(10, width_of(console) - _ID_WIDTH)
     for op in dict.fromkeys([row.op for row in matrix.faults] + [row.op for row in matrix.sound]):
-        console.print()
-        console.print(Text(op, style="bold"))
+        print_title(op, console)
         console.print(rule(symbols.rule, console), no_wrap=True, crop=True)
         rows = list(enumerate((row for row in matrix.faults if row.op == op), start=1))
         ids = page_order(i for _, row in rows for i in (*row.killed_by, row.requirement))

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..results.outcome import Outcome
-from .layout import print_prose
+from .layout import print_prose, print_title
 from .wording import several
 
 #: How many paths of a model's layers are told; the JSON has all of them.
@@ -18,8 +18,7 @@ def print_own_settings(report: Outcome, console: Console) -> None:
     found = [subject for subject in report.subjects if subject.get("fixed")]
     if not found:
         return
-    console.print()
-    console.print(Text("Fixed, so no other value was tried", style="bold"))
+    print_title("Fixed, so no other value was tried", console)
     for subject in found:
         line = Text.assemble((", ".join(subject["fixed"]), "cyan"), (f" ({subject['binding']})", "dim"))
         layers = subject.get("layers", ())

@@ -10,7 +10,7 @@ from rich.text import Text
 from ..judging.verdicts import Verdict
 from ..requests.choosing import ids_of
 from ..results.outcome import Outcome
-from .layout import print_prose
+from .layout import print_prose, print_title
 from .wording import page_order
 
 #: How many ids are listed for a word that selects several.
@@ -59,8 +59,7 @@ def print_selection(report: Outcome, console: Console) -> None:
     rows.append(("required", _with_ids(report.require, report)))
     if not any(words for _, words in rows):
         return
-    console.print()
-    console.print(Text("What was asked", style="bold"))
+    print_title("What was asked", console)
     for name, words in rows:
         if words:
             print_prose(Text(words), console, indent=12, first=Text(name, style="cyan"))

@@ -13,7 +13,7 @@ from ..results.outcome import Outcome
 from .causes import independent_violations, print_causes, scripts_without_cause, unexplained_consequences
 from .conclusion import target_conclusion
 from .failures import findings, print_advice, print_failures
-from .layout import print_prose, rule
+from .layout import print_prose, print_title, rule
 from .overview import print_legend, print_section, sections
 from .own_settings import print_own_settings
 from .symbols import COLOURS, Symbols
@@ -58,14 +58,24 @@ def _print_reasons(results: Sequence[Result], verdict: Verdict, console: Console
             grouped.setdefault(_reason_in_words(result), []).append(result)
     if not grouped:
         return
-    console.print()
-    console.print(Text(_HEADINGS[verdict], style="bold"))
+    print_title(_HEADINGS[verdict], console)
     for reason, members in grouped.items():
-        ids = several([m.requirement for m in members], 6)
-        places = several([m.binding for m in members], 3)
-        dtypes = several([m.dtype for m in members])
-        line = Text.assemble(f"{reason} ", (f"({ids}; {places}; {dtypes})", "dim"))
-        print_prose(line, console, indent=2, first=Text(symbols.verdicts[verdict], style=COLOURS[verdict]))
+        _print_line(reason, _where(members), verdict, console, symbols)
+
+
+def _print_line(words: str, where: str, verdict: Verdict, console: Console, symbols: Symbols) -> None:
+    """Print words and where they apply, after the symbol of a verdict."""
+    line = Text.assemble(f"{words} ", (f"({where})", "dim"))
+    print_prose(line, console, indent=2, first=Text(symbols.verdicts[verdict], style=COLOURS[verdict]))
+
+
+def _where(results: Sequence[Result]) -> str:
+    """The requirements, bindings and dtypes of some results."""
+    return f"{several([one.requirement for one in results], 6)}; {_bindings_and_dtypes(results)}"
+
+
+def _bindings_and_dtypes(found: Sequence[Result | CaseCount]) -> str:
+    return f"{several([one.binding for one in found], 3)}; {several([one.dtype for one in found])}"
 
 
 def _reason_in_words(result: Result) -> str:
@@ -90,8 +100,7 @@ def _print_unmet(report: Outcome, console: Console, symbols: Symbols) -> None:
     """Print the entries of expected failures that are wrong."""
     if not report.unmet():
         return
-    console.print()
-    console.print(Text("Expected failures that did not happen", style="bold red"))
+    print_title("Expected failures that did not happen", console, "bold red")
     for one in report.unmet():
         sign = Text(symbols.verdicts[Verdict.FAIL], style=COLOURS[Verdict.FAIL])
         words = f"{one.requirement} ({one.reason}): {one.wrong}"
@@ -105,14 +114,9 @@ def _print_unseen(report: Outcome, console: Console, symbols: Symbols) -> None:
         grouped.setdefault(deviation_in_words(one), []).append(result)
     if not grouped:
         return
-    console.print()
-    console.print(Text("Known violations that did not show: fixed upstream?", style="bold"))
+    print_title("Known violations that did not show: fixed upstream?", console)
     for words, members in grouped.items():
-        ids, places = several([m.requirement for m in members], 6), several([m.binding for m in members], 3)
-        line = Text.assemble(f"{words} ", (f"({ids}; {places}; {several([m.dtype for m in members])})", "dim"))
-        print_prose(
-            line, console, indent=2, first=Text(symbols.verdicts[Verdict.ADVICE], style=COLOURS[Verdict.ADVICE])
-        )
+        _print_line(words, _where(members), Verdict.ADVICE, console, symbols)
 
 
 def _print_declined(report: Outcome, console: Console, symbols: Symbols) -> None:
@@ -129,18 +133,13 @@ def _print_declined(report: Outcome, console: Console, symbols: Symbols) -> None
     lines = []
     for reason, members in calls.items():
         declined, cases = sum(m.declined[reason] for m in members), sum(m.cases for m in members)
-        places, dtypes = several([m.binding for m in members], 3), several([m.dtype for m in members])
-        lines.append((reason, f"{declined:,} of {cases:,} cases; {places}; {dtypes}"))
-    for reason, results in partly.items():
-        ids, places = several([r.requirement for r in results], 6), several([r.binding for r in results], 3)
-        lines.append((reason, f"somewhere in {ids}; {places}; {several([r.dtype for r in results])}"))
+        lines.append((reason, f"{declined:,} of {cases:,} cases; {_bindings_and_dtypes(members)}"))
+    lines += [(reason, f"somewhere in {_where(results)}") for reason, results in partly.items()]
     if not lines:
         return
-    console.print()
-    console.print(Text("Calls that the target declines", style="bold"))
+    print_title("Calls that the target declines", console)
     for reason, where in lines:
-        sign = Text(symbols.verdicts[Verdict.UNSUPPORTED], style=COLOURS[Verdict.UNSUPPORTED])
-        print_prose(Text.assemble(f"{reason} ", (f"({where})", "dim")), console, indent=2, first=sign)
+        _print_line(reason, where, Verdict.UNSUPPORTED, console, symbols)
 
 
 def _print_modes(report: Outcome, console: Console) -> None:
@@ -150,8 +149,7 @@ def _print_modes(report: Outcome, console: Console) -> None:
             modes.setdefault((one.mode, one.mode_reason or "as asked"), []).append(one.binding)
     if not modes:
         return
-    console.print()
-    console.print(Text("Judged in one mode", style="bold"))
+    print_title("Judged in one mode", console)
     for (mode, reason), names in modes.items():
         print_prose(Text(f"{several(names)}: {reason}"), console, indent=12, first=Text(mode, style="cyan"))
 
@@ -165,8 +163,7 @@ def _print_conventions(report: Outcome, console: Console) -> None:
             declared.setdefault((f"{key}={value}", str(reasons.get(key, ""))), []).append(name)
     if not declared:
         return
-    console.print()
-    console.print(Text("Declared conventions", style="bold"))
+    print_title("Declared conventions", console)
     for (convention, reason), names in declared.items():
         line = Text(f"{', '.join(dict.fromkeys(names))}{': ' if reason else ''}{reason}")
         print_prose(line, console, indent=28, first=Text(convention, style="cyan"))
@@ -177,8 +174,7 @@ def _print_excuses(report: Outcome, console: Console) -> None:
     found = [(subject, subject["passes_under"]) for subject in report.subjects if subject.get("passes_under")]
     if not found:
         return
-    console.print()
-    console.print(Text("Would pass if it declared this (judged on all of its cases)", style="bold"))
+    print_title("Would pass if it declared this (judged on all of its cases)", console)
     for subject, declaration in found:
         binding = str(subject.get("binding", ""))
         own = [one for one in report.results if (one.binding, one.op) == (binding, subject.get("op"))]
@@ -198,8 +194,7 @@ def _print_measured(report: Outcome, console: Console) -> None:
             found[(trait["convention"], place, f"{', '.join(trait['dtypes'])}: {trait['evidence']}")] = None
     if not found:
         return
-    console.print()
-    console.print(Text("Measured on the platform, so it applies to every function there", style="bold"))
+    print_title("Measured on the platform, so it applies to every function there", console)
     for convention, place, evidence in found:
         print_prose(Text(f"{place}, {evidence}"), console, indent=28, first=Text(convention, style="cyan"))
 
