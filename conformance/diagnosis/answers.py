@@ -176,14 +176,10 @@ class Answer:
     comparisons: tuple[ComparisonOutcome, ...] = ()
 
     @property
-    def has_wrong_values(self) -> bool:
-        """Whether the values are off by more than roundings explain."""
-        return any(value.worst_error() >= CLEARLY_WRONG for value in self.values.values())
-
-    @property
     def clearly_wrong(self) -> bool:
         """Whether no sound function answers so."""
-        return self.has_wrong_values or any(outcome.clearly_wrong for outcome in self.comparisons)
+        wrong = any(value.worst_error() >= CLEARLY_WRONG for value in self.values.values())
+        return wrong or any(outcome.clearly_wrong for outcome in self.comparisons)
 
     def agrees(self, other: Answer) -> bool:
         """Whether the other answer is the same apart from rounding."""

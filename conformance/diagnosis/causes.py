@@ -29,8 +29,9 @@ from .consequences import Consequences, widest
 from .convention_search import ConventionSearch, Excuse, in_one_class
 from .patterns.describer import Describer
 from .patterns.pattern import Pattern
-from .search import Explanation, Search, is_violation
+from .search import Explanation, Search
 from .second import SecondSearch
+from .violations import is_violation
 
 #: The dtypes, those that show a mistake best first: float32 does not lose it in roundings; 16 bits hide what is small.
 DTYPES_BY_CLARITY = ("float32", "float64", "float16", "bfloat16")

@@ -109,6 +109,13 @@ class Consequences:
         """The first of these that is violated; empty if none is."""
         return next((name for name in ids if name in self._by_id), "")
 
+    def _case_of(self, shown: Counterexample) -> Case:
+        """The case of the call that shows a violation."""
+        inputs = {name: value for name, value in shown.inputs.items() if name != "g"}
+        g = shown.inputs["g"]
+        assert g is not None
+        return Case(self.subject.operator, inputs, shown.settings, g, parts=shown.parts)
+
     # -- the same exception ------------------------------------------------------------------------
 
     def _trace_exceptions(self) -> None:
@@ -135,7 +142,7 @@ class Consequences:
         """Whether y of a call in inference mode is wrong once its inputs have neither NaN nor infinity."""
         if shown.failure or not _is_in_inference(shown):
             return False
-        case = _case_of(self.subject, shown)
+        case = self._case_of(shown)
         given = {name: value for name, value in case.inputs.items() if value is not None}
         plain = case.replace(
             **{name: np.where(np.isfinite(value), value, _PLAIN).astype(value.dtype) for name, value in given.items()}
@@ -172,7 +179,7 @@ class Consequences:
         asked = {id(one.inputs): one for one in shown.calls if one.inputs}
         for ask in asked.values():
             g = shown.inputs["g"] if ask.g is None else ask.g
-            case = attrs.evolve(_case_of(self.subject, shown), inputs=ask.inputs, settings=ask.settings, g=g)
+            case = attrs.evolve(self._case_of(shown), inputs=ask.inputs, settings=ask.settings, g=g)
             for derivative in (False, True) if any(one.does != "call" for one in shown.calls) else (False,):
                 with contextlib.suppress(*CALL_FAILED):
                     before = different_values(case)
@@ -265,7 +272,7 @@ class Consequences:
         if result.counterexample is None:
             return False
         found = []
-        for case in (_case_of(self.subject, result.counterexample), *self._other_cases()):
+        for case in (self._case_of(result.counterexample), *self._other_cases()):
             with contextlib.suppress(*CALL_FAILED):
                 found.append(seen(case))
         return True in found and False not in found
@@ -337,7 +344,7 @@ class Consequences:
             if ask.does in (("vjp",) if gradients else ("call", "vjp")):
                 asked = shown.calls[ask.of] if ask.of is not None else ask
                 g = shown.inputs["g"] if ask.g is None else ask.g
-                case = attrs.evolve(_case_of(self.subject, shown), inputs=asked.inputs, settings=asked.settings, g=g)
+                case = attrs.evolve(self._case_of(shown), inputs=asked.inputs, settings=asked.settings, g=g)
                 answer = Question(case, result.violated_on, derivative=gradients).answered_by(self.subject)
                 if any(value.worst_error() > 1 for value in answer.values.values()):
                     return True
@@ -347,7 +354,7 @@ class Consequences:
         """Whether two sides that must have the same bits are farther apart than the envelopes of both."""
         if shown.expected is None or shown.got is None:
             return False
-        case = _case_of(self.subject, shown)
+        case = self._case_of(shown)
         like = case.inputs.get(owner_of(shown.output))
         if like is None:
             return False
@@ -359,7 +366,7 @@ class Consequences:
         Whether the wrong value belongs to its call, whatever was called before: its bits stay, even after a call with
         other values, and they were not kept from an earlier call with other arguments.
         """
-        case, name = _case_of(self.subject, shown), shown.output
+        case, name = self._case_of(shown), shown.output
         of_outputs = name in case.record.outputs
         calls = self.subject.repeated_outputs if of_outputs else self.subject.repeated_gradients
         self.subject.target.begin()
@@ -413,7 +420,7 @@ class Consequences:
         """
         Whether the value is just as wrong once each group has a variance. A missing variance is then not the reason.
         """
-        case, name = _case_of(self.subject, shown), shown.output
+        case, name = self._case_of(shown), shown.output
         rows = case.layout.rows(case.x).copy()
         rows[np.ptp(rows.astype(np.float64), axis=1) == 0] = np.arange(rows.shape[1])
         varied = case.replace(x=case.layout.back(rows))
@@ -432,14 +439,6 @@ class Consequences:
         for name, result in self._unexplained():
             if result.same_case_as in self.roots:
                 self._record(name, result.same_case_as)
-
-
-def _case_of(subject: Subject, shown: Counterexample) -> Case:
-    """The case of the call that shows a violation."""
-    inputs = {name: value for name, value in shown.inputs.items() if name != "g"}
-    g = shown.inputs["g"]
-    assert g is not None
-    return Case(subject.operator, inputs, shown.settings, g, parts=shown.parts)
 
 
 def _is_in_inference(shown: Counterexample | None) -> bool:

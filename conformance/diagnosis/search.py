@@ -10,14 +10,10 @@ import attrs
 
 from ...spec.errors import Unsupported
 from ..checks.registry import COSTLY
-from ..engine.engine import Run
 from ..judging.library import Library
 from ..judging.subject import Subject
 from ..judging.truth import is_about_gradients
-from ..judging.verdicts import Result, Verdict
-from ..requests.plan import Plan
-from ..requests.profiles import profile_of
-from ..results.report import Report
+from ..judging.verdicts import Result
 from .answers import CLEARLY_WRONG, Answer
 from .candidates import Candidate, candidates_named, paired, single_candidates
 from .first_calls import FirstCalls
@@ -26,6 +22,7 @@ from .question import Question
 from .question_maker import QuestionMaker
 from .small_errors import has_same_small_errors
 from .varying import VARYING, VaryingTarget
+from .violations import violations_of
 
 #: Only up to this many candidates are told apart by what each violates itself: that takes a run for each.
 _FINALISTS = 12
@@ -144,7 +141,7 @@ class Search:
         return self._survivors(self._agreeing if self._clear else [*self._candidates_with_small_errors()])
 
     def _matching_pairs(self) -> list[Candidate]:
-        return self._survivors(self._pairs(self._candidates, self._clear, self._asked))
+        return self._survivors(self._pairs())
 
     def _explain_matching(self, matching: list[Candidate]) -> Explanation | None:
         return self._explain(self._agreeing_on_other_cases(matching)) if matching else None
@@ -344,7 +341,7 @@ class Search:
         return Explanation(tuple(matching), explained)
 
     def _violates(self, candidate: Candidate) -> list[str]:
-        return [one.requirement for one in self._run(candidate, self._violated_checks).results if is_violation(one)]
+        return [one.requirement for one in violations_of(candidate, self._violated_checks, self.library)]
 
     # -- candidates ------------------------------------------------------------------------------
 
@@ -410,7 +407,7 @@ class Search:
         if not all(self._same(candidate, question) for question in cheap):
             return False
         if not all(self._same(candidate, question) for question in backward):
-            wrong = any(_has_wrong_outputs(question, candidate.answer(question)) for question in (*cheap, *costly))
+            wrong = any(_has_wrong_outputs(candidate, question) for question in (*cheap, *costly))
             plain = [question for question in backward if question.plain]
             if not wrong or not all(
                 self._same(candidate, question) or follow(candidate, question, self.answer(question))
@@ -419,25 +416,23 @@ class Search:
                 return False
         return all(self._same(candidate, question) for question in costly)
 
-    def _pairs(
-        self, candidates: Sequence[Candidate], clear: Sequence[Question], questions: Sequence[Question]
-    ) -> list[Candidate]:
+    def _pairs(self) -> list[Candidate]:
         """
         Two mistakes together; first the pairs whose members alone answer the most questions as the target does.
 
         Where mistakes are known from another dtype, each pair has one of them: the function is the same.
         """
         alike = {
-            one: frozenset(q for q in clear if self._may_answer(one, [q]) and self._has_same_errors(one, q))
-            for one in candidates
+            one: frozenset(q for q in self._clear if self._may_answer(one, [q]) and self._has_same_errors(one, q))
+            for one in self._candidates
         }
-        few = sorted((one for one in candidates if alike[one]), key=lambda one: -len(alike[one]))[:_MOST_PAIRED]
+        few = sorted((one for one in self._candidates if alike[one]), key=lambda one: -len(alike[one]))[:_MOST_PAIRED]
         pairs = (two for two in itertools.combinations(few, 2) if any(map(self._may_be_here, two)))
         together = sorted(pairs, key=lambda two: -len(alike[two[0]] | alike[two[1]]))
         both = (paired(*two) for two in together[:_MOST_PAIRS])
-        matching = [one for one in both if one is not None and self._agrees(one, questions)]
+        matching = [one for one in both if one is not None and self._agrees(one, self._asked)]
         leading = [one for one in few[:_MOST_LEADING] if self._may_be_here(one)]
-        return matching or [*self._pairs_with_a_hidden_one(leading, candidates, questions)]
+        return matching or [*self._pairs_with_a_hidden_one(leading)]
 
     def _may_be_here(self, candidate: Candidate) -> bool:
         """Whether another dtype shows the mistake; any may be here if none is known."""
@@ -446,9 +441,7 @@ class Search:
     def _has_same_errors(self, candidate: Candidate, question: Question) -> bool:
         return self._same(candidate, question) or self.answer(question).has_same_errors(candidate.answer(question))
 
-    def _pairs_with_a_hidden_one(
-        self, leading: Sequence[Candidate], candidates: Sequence[Candidate], questions: Sequence[Question]
-    ) -> Iterator[Candidate]:
+    def _pairs_with_a_hidden_one(self, leading: Sequence[Candidate]) -> Iterator[Candidate]:
         """
         Pairs in which one mistake alone shows in no answer.
 
@@ -457,10 +450,10 @@ class Search:
         nearly all pairs fail there.
         """
         for place, first in enumerate(leading):
-            left = [question for question in questions if not self._same(first, question)]
-            for other in candidates:
+            left = [question for question in self._asked if not self._same(first, question)]
+            for other in self._candidates:
                 both = None if other in leading[: place + 1] else paired(first, other)
-                if both is not None and self._agrees(both, left) and self._agrees(both, questions):
+                if both is not None and self._agrees(both, left) and self._agrees(both, self._asked):
                     yield both
 
     def _survivors(self, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -501,36 +494,12 @@ class Search:
         if self.subject.slow:
             return
         wrong = self._is_wrong(candidate)
-        for result in self._run(candidate, self.satisfied - COSTLY).results:
-            if is_violation(result):
-                question = self._maker.question(result.violated_on, self._maker.checks[result.requirement])
-                if question is None or (wrong and question.derivative):
-                    continue
-                if candidate.answer(question).clearly_wrong:
-                    yield question
-
-    def _run(self, candidate: Candidate, requirements: Iterable[str]) -> Report:
-        """Run a candidate on the checks of some requirements."""
-        subject = candidate.subject
-        plan = Plan(
-            targets=(subject.target,),
-            dtypes=(subject.dtype,),
-            device="cpu",
-            conventions=dict(subject.conventions),
-            profile=attrs.evolve(profile_of("quick"), repeats=64, large_repeats=32),
-            seed=0,
-            forward_only=subject.forward_only,
-            explain=False,
-            mode=subject.mode,
-            requirements=frozenset(requirements),
-            required=frozenset(requirements),
-        )
-        kind = (subject.operator, *self.library.kind)  # all candidates share what is known of the cases
-        run = Run(plan, libraries={kind: self.library})
-        report = run.report([(subject.operator, subject.dtype)])
-        if run.interrupted:  # by Ctrl-C: half of a run shows nothing
-            raise KeyboardInterrupt
-        return report
+        for result in violations_of(candidate, self.satisfied - COSTLY, self.library):
+            question = self._maker.question(result.violated_on, self._maker.checks[result.requirement])
+            if question is None or (wrong and question.derivative):
+                continue
+            if candidate.answer(question).clearly_wrong:
+                yield question
 
     def _explain(self, matching: Sequence[Candidate]) -> Explanation:
         """
@@ -554,20 +523,16 @@ class Search:
     def _is_wrong(self, candidate: Candidate) -> bool:
         """Whether its values are wrong, and not only its derivatives."""
         broken = (question for question in self._violated_checks.values() if not question.derivative)
-        return any(_has_wrong_outputs(question, candidate.answer(question)) for question in broken)
+        return any(_has_wrong_outputs(candidate, question) for question in broken)
 
 
 def _is_costly(question: Question) -> bool:
     return question.check is not None and question.check.requirement in COSTLY
 
 
-def _has_wrong_outputs(question: Question, answer: Answer) -> bool:
+def _has_wrong_outputs(candidate: Candidate, question: Question) -> bool:
     """Whether values other than gradients are wrong. Many checks compare both."""
     inputs = question.case.inputs
-    about = (value for name, value in answer.values.items() if not is_about_gradients(name, inputs))
+    values = candidate.answer(question).values
+    about = (value for name, value in values.items() if not is_about_gradients(name, inputs))
     return any(value.worst_error() >= CLEARLY_WRONG for value in about)
-
-
-def is_violation(result: Result) -> bool:
-    """Whether a diagnosis looks at a result: a failed MUST with a case that shows it."""
-    return result.verdict is Verdict.FAIL and result.violated_on is not None

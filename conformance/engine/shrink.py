@@ -127,7 +127,14 @@ class _Search:
         if self.tried >= self.tries:
             return None
         self.tried += 1
-        return violation(self.check, self.subject, description, self.library)
+        fit = fitted(description, self.subject.binding)
+        if fit is None:
+            return None
+        case = self.library.fresh(fit)
+        if not self.check.when(case):
+            return None
+        found = findings(self.check, self.subject, case)
+        return next((ShownViolation(one, fit) for one in found if one.violated and one.judged), None)
 
     def first(
         self, descriptions: Iterable[Description], *, enough: Callable[[ShownViolation], bool], more: int | None = None
@@ -161,18 +168,6 @@ class _Search:
                     shown, progress = found, True
                     break
         return shown
-
-
-def violation(check: Check, subject: Subject, description: Description, library: Library) -> ShownViolation | None:
-    """Return the check's violation on a description, or None if there is none."""
-    fit = fitted(description, subject.binding)
-    if fit is None:
-        return None
-    case = library.fresh(fit)
-    if not check.when(case):
-        return None
-    found = findings(check, subject, case)
-    return next((ShownViolation(one, fit) for one in found if one.violated and one.judged), None)
 
 
 def _adapted(known: Description, original: Description) -> Description | None:

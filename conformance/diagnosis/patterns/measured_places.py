@@ -86,7 +86,7 @@ def measures(operator: str) -> Iterator[Measure]:
     for what, axis in AXES if record.has_channels else ():
         yield Measure(
             f"the place among the {what}s",
-            lambda one, axis=axis: along_axis(one, axis(one.steps), lambda i, n: i),
+            along_axis(axis, lambda i, n: i),
             whole=True,
             numbers=f"{what}s",
         )

@@ -9,7 +9,7 @@ import numpy as np
 from ....spec.operators import OPERATORS
 from .formula_steps import FormulaSteps
 from .observing import ObservedResult
-from .place import Place, by_group, in_x_shape
+from .place import Place, Quantity, by_group, in_x_shape
 
 Array = np.ndarray
 
@@ -42,12 +42,15 @@ def value_places(operator: str) -> Iterator[Place]:
     yield from _of_contents(operator)
 
 
-def along_axis(one: ObservedResult, axis: int, test: _Numbered) -> Array | None:
-    """What a test says of the numbers along an axis, as an array that broadcasts."""
-    if not one.has_x_shape:
-        return None
-    size = one.got.shape[axis]
-    return test(np.arange(size), size).reshape([size if place == axis else 1 for place in range(one.got.ndim)])
+def along_axis(axis: Callable[[FormulaSteps], int], test: _Numbered) -> Quantity:
+    """What a test says of the numbers along an axis."""
+
+    def laid_out(one: ObservedResult) -> Array:
+        own = axis(one.steps)
+        size = one.got.shape[own]
+        return test(np.arange(size), size).reshape([size if other == own else 1 for other in range(one.got.ndim)])
+
+    return in_x_shape(laid_out)
 
 
 def _of_groups() -> Iterator[Place]:
@@ -79,9 +82,7 @@ def _sign(steps: FormulaSteps, sign: int) -> Array:
 def _of_samples_and_channels() -> Iterator[Place]:
     for what, axis in AXES:
         for words, test in _BY_NUMBER:
-            yield Place(
-                words.format(what, what), lambda one, axis=axis, test=test: along_axis(one, axis(one.steps), test)
-            )
+            yield Place(words.format(what, what), along_axis(axis, test))
 
 
 def _of_numbered_values() -> Iterator[Place]:
