@@ -18,7 +18,7 @@ from ...reference.accuracy import AccuracyClass, Arithmetic
 from ...reference.double_double import DD
 from ...reference.formats import FORMATS
 from ...spec.conventions import CONVENTIONS, matters_in
-from ...spec.errors import CALL_FAILED, BadOutput, CannotVary, TakesNoPart, TargetRaised, Unsupported
+from ...spec.errors import CALL_FAILED, BadOutput, CannotVary, TakesNoPart, Unsupported
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from .call_log import LoggedCall, LoggingSession
@@ -26,6 +26,7 @@ from .calls import checked_derivatives, checked_shapes
 from .findings import Comparison, Finding, compare
 from .known import KnownViolations
 from .library import Library
+from .observation import Observation
 from .translated import TranslatedSession, Translation
 from .truth import arithmetic_of, gradient_name, is_about_gradients
 from .truths import truth_of
@@ -45,87 +46,6 @@ _SMALL_CASE = 1 << 14
 
 #: Number of cases whose results are kept. Few are enough: the checks of one case run soon after one another.
 _REMEMBERED_CASES = 64
-
-
-@attrs.define(eq=False)
-class Observation:
-    """The results of a target on one case; outputs and gradients are computed when first needed."""
-
-    _subject: Subject
-    case: Case
-    _outputs: dict[str, np.ndarray] | None = None
-    _gradients: dict[str, np.ndarray] | None = None
-    _tracked: dict[str, np.ndarray] = attrs.field(factory=dict)
-    _untracked: dict[str, np.ndarray] | None = None
-    _failure: Exception | None = None
-    _gradient_failure: Exception | None = None
-
-    @property
-    def lacks_outputs(self) -> bool:
-        """Whether the outputs have not been computed yet."""
-        return self._outputs is None and self._failure is None
-
-    @property
-    def has_gradients(self) -> bool:
-        """Whether the gradients have been computed."""
-        return self._gradients is not None
-
-    @property
-    def lacks_gradients(self) -> bool:
-        """Whether the gradients have not been computed yet."""
-        return self._gradients is None and self._gradient_failure is None
-
-    @property
-    def outputs(self) -> dict[str, np.ndarray]:
-        """y and, for batch_norm, the new running statistics, by name."""
-        if self._failure is not None:
-            raise self._failure
-        if self._outputs is None:
-            try:
-                self._outputs = self._subject.outputs(self.case)
-            except CALL_FAILED as failure:
-                self._failure = failure
-                raise
-        return self._outputs
-
-    @property
-    def tracked(self) -> dict[str, np.ndarray]:
-        """Outputs of the call whose gradients were taken. A functional framework returns only y."""
-        _ = self.gradients
-        return self._tracked
-
-    @property
-    def untracked(self) -> dict[str, np.ndarray]:
-        """The outputs of a call without gradients, in the last of Subject.modes."""
-        mode = self._subject.modes(self.case)[-1]
-        if mode == "training":
-            return self.outputs
-        if self._untracked is None:
-            self._untracked = self._subject.outputs(self.case, mode)
-        return self._untracked
-
-    @property
-    def started(self) -> dict[str, np.ndarray]:
-        """The outputs as Subject.start would give them: with gradients tracked, if calls of the subject track them."""
-        if self._subject.forward_only or not self._subject.session.tracks_calls:
-            return self.outputs
-        try:
-            return {**self.outputs, **self.tracked}
-        except (TargetRaised, BadOutput, Unsupported):
-            return self.outputs
-
-    @property
-    def gradients(self) -> dict[str, np.ndarray]:
-        """Gradients by name: "dx", and "dgamma", "dbeta", "dgate.z" and so on for the other inputs that are given."""
-        if self._gradient_failure is not None:
-            raise self._gradient_failure
-        if self._gradients is None:
-            try:
-                self._tracked, self._gradients = self._subject.tracked(self.case)
-            except CALL_FAILED as failure:
-                self._gradient_failure = failure
-                raise
-        return self._gradients
 
 
 @attrs.define(eq=False)
