@@ -36,9 +36,6 @@ from .violations import is_violation
 #: The dtypes, those that show a mistake best first: float32 does not lose it in roundings; 16 bits hide what is small.
 DTYPES_BY_CLARITY = ("float32", "float64", "float16", "bfloat16")
 
-#: A binding: its target, operator and name.
-_Place = tuple[str, str, str]
-
 
 def diagnosed(run: Run, report: Report) -> Report:
     """
@@ -48,7 +45,7 @@ def diagnosed(run: Run, report: Report) -> Report:
     """
     if not run.plan.explain or report.stopped:
         return report
-    failing: dict[_Place, list[Result]] = {}
+    failing: dict[tuple[str, str, str], list[Result]] = {}  # by target, operator and binding
     for result in filter(is_violation, report.results):
         if result.upstream is None:  # the framework's own mistake
             failing.setdefault((result.target, result.op, result.binding), []).append(result)
@@ -104,11 +101,8 @@ def _causes_of_binding(
         # A mistake that is known from another dtype may be hidden here only by rounding. What is rounded in one 16-bit
         # dtype is so in the other, and a class of storage says more than two mistakes that only together match.
         first = bool(excuses) or (bool(known) and search.found_again is None)
-        excused = conventions.found if first else ()
-        found = None if excused else search.alone
-        if found is None and not excused:
-            excused = conventions.found
-            found = None if excused else search.together
+        excused = conventions.found if first or search.alone is None else ()
+        found = None if excused else search.alone or search.together
         if excused:
             excuses += excused
             causes += [

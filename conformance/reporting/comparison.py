@@ -80,9 +80,9 @@ def _heads(section: Section) -> list[str]:
     return [column.label(with_binding=section.with_bindings) for column in section.columns]
 
 
-def _lead(row: Row, comparison_sign: str) -> Text:
+def _lead(row: Row, symbols: Symbols) -> Text:
     style = "bold yellow" if row.differs else "dim"
-    sign = comparison_sign if row.differs else ""
+    sign = symbols.differs if row.differs else ""
     return Text(sign.ljust(_SIGN) + row.title.ljust(_TITLE), style=style)
 
 
@@ -94,7 +94,7 @@ def _side_by_side(section: Section, each: int, console: Console, symbols: Symbol
         _print_lines(Text(" " * (_SIGN + _TITLE)), under, each, console)
     for row in section.rows:
         cells = [[Text(part, style=_style(cell, row)) for part in _wrapped(cell.text, each)] for cell in row.cells]
-        _print_lines(_lead(row, differs_sign(symbols)), cells, each, console)
+        _print_lines(_lead(row, symbols), cells, each, console)
 
 
 def _under(column: Column, section: Section) -> tuple[str, str]:
@@ -146,11 +146,6 @@ def _style(cell: Cell, row: Row) -> str:
     return "bold yellow" if row.differs else ""
 
 
-def differs_sign(symbols: Symbols) -> str:
-    """The sign before a row in which targets differ."""
-    return "≠" if symbols.rule != "-" else "*"
-
-
 # Many targets ---------------------------------------------------------------------------------------------
 
 
@@ -170,7 +165,7 @@ def _by_behaviour(section: Section, width: int, console: Console, symbols: Symbo
     console.print()
     rest = width - _SIGN - _TITLE - _BEHAVIOUR - _GAP
     for row in section.rows:
-        lead = _lead(row, differs_sign(symbols))
+        lead = _lead(row, symbols)
         if rest < _NAMES:
             print_prose(lead, console)
         for cell, places in behaviours(row):

@@ -200,7 +200,12 @@ def print_heading(name: str, kind: str, title: str, console: Console) -> None:
 def _print_names(titles: Mapping[str, str], console: Console) -> None:
     width = max((len(name) for name in titles), default=0)
     for name, title in titles.items():
-        print_prose(Text(title), console, indent=width + 4, first=Text.assemble("  ", (name, "cyan"), "  "))
+        _print_named(name, Text(title), width, console)
+
+
+def _print_named(name: str, body: Text, width: int, console: Console) -> None:
+    """Print a name and what belongs to it, in two columns."""
+    print_prose(body, console, indent=width + 4, first=Text.assemble("  ", (name, "cyan"), "  "))
 
 
 def _print_mistakes(found: Iterable[Mistake], console: Console) -> None:
@@ -210,7 +215,7 @@ def _print_mistakes(found: Iterable[Mistake], console: Console) -> None:
     for one in several:
         prefixes = [fault.name.partition("-")[0] for fault in one.faults if fault.name != one.name]
         body = Text.assemble(one.summary, (f" ({', '.join(prefixes)})" if prefixes else "", "dim"))
-        print_prose(body, console, indent=width + 4, first=Text.assemble("  ", (one.name, "cyan"), "  "))
+        _print_named(one.name, body, width, console)
 
 
 def _print_costs(found: Sequence[Mistake], console: Console) -> None:
@@ -233,8 +238,7 @@ def _print_costs(found: Sequence[Mistake], console: Console) -> None:
     width = min(NAME_WIDTH, max(map(len, told)))
     for name, words in told.items():
         if words:
-            first = Text.assemble("  ", (name, "cyan"), "  ")
-            print_prose(Text("; ".join(words)), console, indent=width + 4, first=first)
+            _print_named(name, Text("; ".join(words)), width, console)
 
 
 def _print_mended(found: Sequence[Mistake], console: Console) -> None:

@@ -40,6 +40,8 @@ class Symbols:
     kills: str
     also: str
     nothing: str
+    #: Before a row in which targets differ.
+    differs: str
 
     @property
     def passed(self) -> str:
@@ -68,6 +70,7 @@ UNICODE = Symbols(
     kills="●",
     also="○",
     nothing="·",
+    differs="≠",
 )
 
 ASCII = Symbols(
@@ -86,6 +89,7 @@ ASCII = Symbols(
     kills="#",
     also="o",
     nothing=".",
+    differs="*",
 )
 
 
