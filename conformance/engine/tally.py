@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
@@ -161,6 +161,7 @@ def findings(
     check also continues after a violation.
     """
     found: list[Finding] = []
+    noted = Tally(check) if tally is None else tally
 
     def add(finding: Finding) -> Finding:
         if finding.violated:
@@ -178,35 +179,15 @@ def findings(
             if finding.violated and finding.judged and not whole:
                 break
     except Unsupported as lacking:
-        if tally is not None:
-            tally.note_lacking(str(lacking), own=isinstance(lacking, CannotVary))
-            # A missing part or a fixed setting leaves the values judged; a missing derivative does not.
-            spared = isinstance(lacking, (TakesNoPart, CannotVary))
-            tally.refused |= check.raising == "unsupported" and not spared and not found
+        noted.note_lacking(str(lacking), own=isinstance(lacking, CannotVary))
+        # A missing part or a fixed setting leaves the values judged; a missing derivative does not.
+        spared = isinstance(lacking, (TakesNoPart, CannotVary))
+        noted.refused |= check.raising == "unsupported" and not spared and not found
     except TargetLost as lost:
-        if tally is not None:
-            on = f", on x of shape {(subject.last_case or case).x.shape}" if lost.called else ""
-            tally.error, tally.lost = tally.error if tally.lost else f"{lost}{on}", True
+        on = f", on x of shape {(subject.last_case or case).x.shape}" if lost.called else ""
+        noted.error, noted.lost = noted.error if noted.lost else f"{lost}{on}", True
     except (TargetRaised, BadOutput) as failure:
-        raised, output = isinstance(failure, TargetRaised), "gradient" if of_gradients(failure) else "y"
-        note = f"raised {failure}" if raised else str(failure)
-        if known := subject.known_violations.known_failure(subject.last_case or case, output, failure):
-            if tally is not None:
-                tally.note_lacking(known)
-        elif check.raising == "unsupported" and not _is_misshapen(check, subject, case, failure):
-            shown = Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure))
-            if not subject.known_violations.without_known(check.requirement, shown).violated:
-                add(shown)
-            elif tally is not None:
-                tally.unsupported, tally.refused = tally.unsupported or note, True
-        elif check.raising != "error" and failure_is_about(check, subject, case, failure):
-            output = "derivative" if check.raising == "unsupported" else output
-            add(Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure)))
-        elif tally is not None:
-            # No counterexample shows the line of an error, so its reason does.
-            line = failure.where if isinstance(failure, TargetRaised) else None
-            at = f", at {line.with_source}" if line is not None else ""
-            tally.error = tally.error or (f"the call {note}{at}" if raised else note)
+        _add_failure(failure, subject, case, noted, add)
     except NormspecError:  # the user's own mistake, such as a NAME_accepts that returns False
         raise
     except Exception as error:  # a defect of normspec: exceptions of a target are caught above
@@ -214,6 +195,30 @@ def findings(
             raise
         tally.note_defect(error)
     return found
+
+
+def _add_failure(
+    failure: TargetRaised | BadOutput, subject: Subject, case: Case, tally: Tally, add: Callable[[Finding], Finding]
+) -> None:
+    """Add the failure of a call as a finding, or note it in the tally, depending on the check."""
+    check, raised = tally.check, isinstance(failure, TargetRaised)
+    output, note = "gradient" if of_gradients(failure) else "y", f"raised {failure}" if raised else str(failure)
+    if known := subject.known_violations.known_failure(subject.last_case or case, output, failure):
+        tally.note_lacking(known)
+    elif check.raising == "unsupported" and not _is_misshapen(check, subject, case, failure):
+        shown = Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure))
+        if not subject.known_violations.without_known(check.requirement, shown).violated:
+            add(shown)
+        else:
+            tally.unsupported, tally.refused = tally.unsupported or note, True
+    elif check.raising != "error" and failure_is_about(check, subject, case, failure):
+        output = "derivative" if check.raising == "unsupported" else output
+        add(Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure)))
+    else:
+        # No counterexample shows the line of an error, so its reason does.
+        line = failure.where if isinstance(failure, TargetRaised) else None
+        at = f", at {line.with_source}" if line is not None else ""
+        tally.error = tally.error or (f"the call {note}{at}" if raised else note)
 
 
 def _is_misshapen(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
