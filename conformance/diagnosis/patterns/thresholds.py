@@ -11,7 +11,7 @@ from ...cases.case import Case
 from ...cases.description import Description
 from ...cases.sizes import Extent, extents, sized
 from .case_places import samples_of
-from .observing import ObservedResult, Observer
+from .observing import Observer
 
 #: Sizes at which a fault of size is searched, just past the limits of blocks.
 _LOOKED_AT = (9, 65, 129, 257, 513, 1025, 2049, 4097)
@@ -124,7 +124,7 @@ def _of_values(observer: Observer, operator: str, found: Threshold) -> Threshold
         shown = sized(operator, found.extent, size)
         case = observer.case(attrs.evolve(shown, **fields(shown.n)))  # type: ignore[arg-type]
         values.append(shown.n)
-        wrong.append(case is not None and _is_wrong([*observer.observed([case])]))
+        wrong.append(case is not None and _is_wrong(observer, case))
     return attrs.evolve(found, rule=_from_on(*values), instead=counted) if wrong == [False, True] else None
 
 
@@ -136,7 +136,7 @@ def _of_all_values(observer: Observer, operator: str, found: Threshold) -> Thres
     low, high = (sized(operator, found.extent, size) for size in (found.right_up_to, found.right_up_to + 1))
     less, more = others
     wrong = [
-        None if case is None else _is_wrong([*observer.observed([case])])
+        None if case is None else _is_wrong(observer, case)
         for case in (observer.case(less(high)), observer.case(more(low)))
     ]
     if wrong == [False, True]:
@@ -145,28 +145,15 @@ def _of_all_values(observer: Observer, operator: str, found: Threshold) -> Thres
     return found
 
 
-def _with_one_group(description: Description) -> Description:
-    return attrs.evolve(description, groups=description.groups[-1:], repeat=None)
-
-
-def _with_more_groups(description: Description) -> Description:
-    return attrs.evolve(description, repeat=_MORE * description.count_of_groups)
-
-
-def _with_fewer_values(description: Description) -> Description:
-    return attrs.evolve(description, n=2)
-
-
-def _with_more_values(description: Description) -> Description:
-    return attrs.evolve(description, n=_MORE * description.n)
-
-
 #: How many times as much of the other extent shows whether a limit is one on the number of values in x.
 _MORE = 4
 #: By extent: less, and more, of the other one.
 _OTHER_EXTENT: Mapping[str, tuple[Callable[[Description], Description], Callable[[Description], Description]]] = {
-    "features": (_with_one_group, _with_more_groups),
-    "groups": (_with_fewer_values, _with_more_values),
+    "features": (
+        lambda one: attrs.evolve(one, groups=one.groups[-1:], repeat=None),
+        lambda one: attrs.evolve(one, repeat=_MORE * one.count_of_groups),
+    ),
+    "groups": (lambda one: attrs.evolve(one, n=2), lambda one: attrs.evolve(one, n=_MORE * one.n)),
 }
 
 
@@ -187,7 +174,7 @@ class _Sizes:
         """Whether a result is wrong at a size; None if the target does not take the case."""
         if size not in self.known:
             at = self.case(size)
-            self.known[size] = None if at is None else _is_wrong([*self.observer.observed([at])])
+            self.known[size] = None if at is None else _is_wrong(self.observer, at)
         return self.known[size]
 
     def threshold(self, sizes: Set[int], cases: Sequence[Case]) -> Threshold | None:
@@ -211,9 +198,7 @@ class _Sizes:
             return None
         if low == 1:
             return self._up_to_some_size(high)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.wrong(middle) else (middle, high)
+        low, high = self._neighbours(low, high, wrong_above=True)
         if not (self._stays(high, wrong=True) and self._stays(low, wrong=False)):
             return None
         # Where other extents may count too, a limit is first told in values (_of_values).
@@ -232,9 +217,7 @@ class _Sizes:
         right = next((size for size in _LOOKED_AT if wrong < size <= self.extent.largest and not self.wrong(size)), 0)
         if not right:
             return None
-        while right - wrong > 1:
-            middle = (wrong + right) // 2
-            wrong, right = (middle, right) if self.wrong(middle) else (wrong, middle)
+        wrong, right = self._neighbours(wrong, right, wrong_above=False)
         self._look([*_SMALL, wrong // 2, 2 * right, 3 * right + 1, *_LOOKED_AT])
         clause = f"right from {right} {{0}} on, wrong up to {wrong}"  # what is wrong comes last: "there" follows it
         rule = _Rule(lambda size: size <= wrong, clause, f"up to {wrong} {{0}}", ())
@@ -243,10 +226,17 @@ class _Sizes:
         if self.extent.name in _OTHER_EXTENT:  # with less of the other extent a limit on all values would lie higher
             less, _ = _OTHER_EXTENT[self.extent.name]
             case = self.observer.case(less(sized(self.operator, self.extent, right)))
-            if case is None or _is_wrong([*self.observer.observed([case])]):
+            if case is None or _is_wrong(self.observer, case):
                 return None
         at_these = (self.case(size) for size, is_wrong in sorted(self.known.items()) if is_wrong)
         return Threshold(self.extent, 0, rule, tuple(case for case in at_these if case is not None))
+
+    def _neighbours(self, low: int, high: int, *, wrong_above: bool) -> tuple[int, int]:
+        """Between a right and a wrong size, by bisection: two sizes next to each other, one right and one wrong."""
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if bool(self.wrong(middle)) == wrong_above else (middle, high)
+        return low, high
 
     def _stays(self, size: int, *, wrong: bool) -> bool:
         """Whether it is wrong, or right, each time. A mistake of the first call, or of chance, is not about size."""
@@ -255,7 +245,7 @@ class _Sizes:
             return False
         for _ in range(_AGAIN):
             self.observer.forget(case)
-            if _is_wrong([*self.observer.observed([case])]) != wrong:
+            if _is_wrong(self.observer, case) != wrong:
                 return False
         return True
 
@@ -309,14 +299,12 @@ class _Sizes:
             )
 
     def _last_of_band(self, high: int) -> int | None:
-        """The last wrong size before one that is right again, by bisection."""
+        """The last wrong size before one that is right again."""
         right = min((size for size, wrong in self.known.items() if wrong is False and size > high), default=None)
         if right is None:
             return None
         last = max(size for size, wrong in self.known.items() if wrong and size < right)
-        while right - last > 1:
-            middle = (last + right) // 2
-            last, right = (middle, right) if self.wrong(middle) else (last, middle)
+        last, right = self._neighbours(last, right, wrong_above=False)
         self._look([*range(high, min(high + 3, last)), last - 1, right + 1, right + 2, right + 5, 2 * right + 3])
         return last
 
@@ -367,5 +355,5 @@ def _multiples(block: int, high: int) -> tuple[int, ...]:
     return tuple(size for size in (*sizes, *between) if size > high)
 
 
-def _is_wrong(seen: list[ObservedResult]) -> bool:
-    return any(one.wrong.any() for one in seen)
+def _is_wrong(observer: Observer, case: Case) -> bool:
+    return any(one.wrong.any() for one in [*observer.observed([case])])
