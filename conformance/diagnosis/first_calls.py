@@ -6,12 +6,11 @@ Only shapes that no earlier call had can show what.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import cycle, islice
 
 import attrs
-import numpy as np
 
 from ...adapters.dtypes import DTYPES
 from ...spec.errors import CALL_FAILED
@@ -30,7 +29,7 @@ from .candidates import Candidate
 from .extremes import tamed
 from .question import how_it_fails
 from .question_maker import FRESH_SEED, QuestionMaker
-from .series import values_of
+from .series import Results, same_results, values_of
 
 #: The requirement violated by a function that keeps something of a call.
 MEMORY = "CM-P2"
@@ -54,9 +53,6 @@ _MIN_WRONG = 2
 #: function is wrong whatever was called before.
 _MOST_USED = 4
 
-#: Results of one call: its outputs and gradients by name, or how it fails in words.
-_Results = dict[str, np.ndarray] | str
-
 
 @attrs.frozen(eq=False)
 class _Calls:
@@ -70,13 +66,13 @@ class _Calls:
         """The cases to call. What belongs to the last call, and not to the first, shows in the repetition."""
         return (self.first, self.other, self.other, self.first)
 
-    def results(self, subject: Subject) -> list[_Results]:
+    def results(self, subject: Subject) -> list[Results]:
         """The results of each call in turn."""
         subject.target.begin()
         return [self._results_of(subject, case) for case in self.cases]
 
     @staticmethod
-    def _results_of(subject: Subject, case: Case) -> _Results:
+    def _results_of(subject: Subject, case: Case) -> Results:
         try:
             found = subject.outputs(case)
             return found if subject.forward_only else {**found, **subject.pull(case)}
@@ -93,11 +89,11 @@ class FirstCalls:
     subject: Subject
 
     @cached_property
-    def answers(self) -> list[tuple[_Calls, list[_Results]]]:
+    def answers(self) -> list[tuple[_Calls, list[Results]]]:
         """The target's results in new shapes; empty if they do not show that it keeps something of the first call."""
         if self.subject.slow or not any(one.requirement == MEMORY for one in self.maker.violations):
             return []
-        seen: list[tuple[_Calls, list[_Results], bool]] = []
+        seen: list[tuple[_Calls, list[Results], bool]] = []
         for calls in self._series():
             found = calls.results(self.subject)
             if any(isinstance(one, str) for one in found):
@@ -118,7 +114,11 @@ class FirstCalls:
 
     def keeps_like(self, candidate: Candidate) -> bool:
         """Whether a candidate keeps what the target keeps: each of its results is the target's apart from rounding."""
-        return all(self._agree(calls, here, calls.results(candidate.subject)) for calls, here in self.answers)
+        return all(
+            same_results(self.subject, case, here, there)
+            for calls, own in self.answers
+            for case, here, there in zip(calls.cases, own, calls.results(candidate.subject), strict=True)
+        )
 
     def explains(self, result: Result, candidate: Candidate) -> bool:
         """Whether a violated check holds in a shape that no call had before, or a candidate violates it there too."""
@@ -139,19 +139,7 @@ class FirstCalls:
         judged = [one for one in findings(check, subject, case, tally) if one.judged]
         return any(one.violated for one in judged) if judged and not tally.error else None
 
-    def _agree(self, calls: _Calls, here: Sequence[_Results], there: Sequence[_Results]) -> bool:
-        for case, one, other in zip(calls.cases, here, there, strict=True):
-            if isinstance(one, str) or isinstance(other, str):
-                return False
-            if set(one) != set(other):
-                return False
-            for name, value in one.items():
-                own, its = (values_of(self.subject, case, name, got) for got in (value, other[name]))
-                if not own.agrees(its):
-                    return False
-        return True
-
-    def _is_right(self, case: Case, results: _Results) -> bool:
+    def _is_right(self, case: Case, results: Results) -> bool:
         if isinstance(results, str):
             return False
         values = (values_of(self.subject, case, name, got) for name, got in results.items())

@@ -13,6 +13,9 @@ from ..judging.subject import Subject
 from .answers import Values
 from .question import call_first, how_it_fails
 
+#: Results of one call by name, or how it fails in words.
+Results = Mapping[str, np.ndarray] | str
+
 #: Calls in a row. If something happens once in sixty calls, they show it twice.
 _CALLS = 130
 #: Calls that a candidate may be behind: a counter in the target has run before, and a candidate's starts anew.
@@ -24,8 +27,8 @@ class Series:
     """The outputs, or the gradients, of repeated calls with the same arguments."""
 
     case: Case
-    #: For each call, its results by name, or how it failed in words.
-    results: tuple[Mapping[str, np.ndarray] | str, ...]
+    #: Those of each call.
+    results: tuple[Results, ...]
 
     @classmethod
     def of(cls, subject: Subject, case: Case, after: Case, *, gradients: bool, within: Series | None = None) -> Series:
@@ -37,7 +40,7 @@ class Series:
         """
         subject.target.begin()
         call_first(subject, after)
-        found: list[Mapping[str, np.ndarray] | str] = []
+        found: list[Results] = []
         changes = [] if within is None else within._changes()
         begins = [*range(_BEHIND + 1)]
         for place in range(_CALLS + (0 if within is None else _BEHIND)):
@@ -72,25 +75,27 @@ class Series:
         """For each call, the values that differ from the call before, and in which direction."""
         return [_change(before, now) for before, now in zip(self.results, self.results[1:], strict=False)]
 
-    def _agrees(self, others: tuple[Mapping[str, np.ndarray] | str, ...], subject: Subject) -> bool:
+    def _agrees(self, others: tuple[Results, ...], subject: Subject) -> bool:
         judged: set[tuple[bytes, bytes]] = set()
         for here, there in zip(self.results, others, strict=True):
             pair = _bits(here), _bits(there)
-            if pair in judged:
-                continue
-            judged.add(pair)
-            if isinstance(here, str) or isinstance(there, str):
-                if here != there:
-                    return False
-            elif set(here) != set(there) or not all(
-                values_of(subject, self.case, name, value).agrees(values_of(subject, self.case, name, there[name]))
-                for name, value in here.items()
-            ):
+            if pair not in judged and not same_results(subject, self.case, here, there):
                 return False
+            judged.add(pair)
         return True
 
 
-def _change(before: Mapping[str, np.ndarray] | str, now: Mapping[str, np.ndarray] | str) -> bytes:
+def same_results(subject: Subject, case: Case, here: Results, there: Results) -> bool:
+    """Whether two calls of a case give the same apart from rounding, or fail in the same way."""
+    if isinstance(here, str) or isinstance(there, str):
+        return here == there
+    return here.keys() == there.keys() and all(
+        values_of(subject, case, name, value).agrees(values_of(subject, case, name, there[name]))
+        for name, value in here.items()
+    )
+
+
+def _change(before: Results, now: Results) -> bytes:
     if isinstance(before, str) or isinstance(now, str):
         return repr((isinstance(before, str), now if isinstance(now, str) else "")).encode()
     with np.errstate(all="ignore"):
@@ -109,7 +114,7 @@ def _wide(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def _bits(results: Mapping[str, np.ndarray] | str) -> bytes:
+def _bits(results: Results) -> bytes:
     if isinstance(results, str):
         return results.encode()
     return b"".join(results[name].tobytes() for name in sorted(results))
