@@ -210,8 +210,10 @@ class PartRaised(Exception):
     """Raised by a part whose task is to raise; the target has to let it pass."""
 
 
-#: Kinds of error that a part can raise: code may catch one and not another.
-PART_ERRORS = (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError, MemoryError)
+#: Kinds of error that a part can raise: code may catch one and not another. StopIteration ends `list(map(...))`.
+PART_ERRORS = (
+    RuntimeError, ValueError, TypeError, LookupError, ArithmeticError, NotImplementedError, MemoryError, StopIteration,
+)  # fmt: skip
 
 
 def part_error(number: float, no_memory: Iterable[type[Exception]] = ()) -> PartRaised:

@@ -165,7 +165,13 @@ def sized(operator: str, extent: Extent, size: int, *, far: bool = False) -> Des
     return attrs.evolve(plain, **common, **recipe, **extent.case(size, place))  # type: ignore[arg-type]
 
 
+#: Numbers of branches that loops and blocks are written for. The deck has 1, 2, 3, 5, 8 and 12.
+_FEW_BRANCHES = (4, 6, 7, 9, 10, 16, 17)
+
+
 def _sizes(profile: str, extent: Extent) -> Iterator[int]:
+    if extent is _BRANCHES:
+        yield from _FEW_BRANCHES
     if extent.name.startswith(("features", "channels")):
         yield from _WIDTHS[:3] if profile == "quick" else _WIDTHS
     for threshold in PROFILES[profile]:
@@ -210,8 +216,20 @@ def _tails(operator: str) -> Iterator[Description]:
         yield sized(operator, taken[-1], 64 + (_VECTOR + 1) * tail)
 
 
+def _one_sample(operator: str) -> Iterator[Description]:
+    """A training batch of one sample, whose statistics are of positions alone, with its channels second and last."""
+    if OPERATORS[operator].groups is Groups.CHANNEL:
+        positions = next(extent for extent in extents(operator) if extent.name == "positions, training")
+        for channel_axis in (1, -1):
+            yield attrs.evolve(sized(operator, positions, 64), samples=1, n=64, channel_axis=channel_axis)
+
+
 def size_deck(operator: str, profile: str) -> list[Description]:
-    """The sweep of a profile, extent by extent; every tail; then two extents at the size of a block, and past it."""
+    """
+    The sweep of a profile, extent by extent; every tail; two extents at the size of a block, and past it.
+
+    At last a batch of one sample.
+    """
     descriptions = [
         sized(operator, extent, size, far=size - 1 in SLOW[profile])
         for extent in extents(operator)
@@ -223,4 +241,5 @@ def size_deck(operator: str, profile: str) -> list[Description]:
     plain = {"samples": None, "width": None, "rank": 2}
     descriptions += _tails(operator)
     descriptions += [attrs.evolve(sized(operator, features, 5), **plain, **one) for one in both]
+    descriptions += _one_sample(operator)
     return list(dict.fromkeys(descriptions))  # a tail may be one of the sizes

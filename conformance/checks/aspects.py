@@ -8,10 +8,12 @@ relation of that aspect, and the whole formula (LN-F1 or BN-F1), and no other.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from ...spec.errors import BadOutput, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
@@ -211,6 +213,26 @@ def _its_group_alone(runs: RelatedCalls) -> Iterator[Claim]:
 TOGETHER = Relation("what is normalised together", _one_moved, _its_group_alone)
 
 
+#: From this many axes of x on there are places for the channels that are neither second nor last: some of them.
+_MANY_AXES, _BETWEEN = 5, (2, -2)
+
+
+def _channels_between(case: Case) -> Iterator[Case]:
+    """The case with its channels between the positions, counted from either end."""
+    given = case.settings.get("channel_axis")
+    for axis in () if given is None or case.x.ndim < _MANY_AXES else _BETWEEN:
+        moved = {name: np.moveaxis(value, given, axis) for name, value in (("x", case.x), ("g", case.g))}
+        yield case.replace(channel_axis=axis, **moved)
+
+
+def _normalised_together(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Judge what is normalised together, with the channels in other places too: code may take another path there."""
+    yield from TOGETHER.judged(subject, case)
+    for one in () if subject.slow else _channels_between(case):
+        with contextlib.suppress(TargetRaised, BadOutput, Unsupported):  # it may take channels in fewer places
+            yield from TOGETHER.judged(subject, one)
+
+
 # LN-F8, BN-F8: a large mean ---------------------------------------------------------------------------------------
 
 
@@ -244,5 +266,5 @@ check("LN-F6", "BN-F6", "RM-F6", "GN-F6", "IN-F6", raising="violates", modes=BOT
 # In inference no axes are normalised together, so any case shows that each value is normalised by itself.
 check(
     "LN-F7", "BN-F7", "RM-F7", "GN-F7", "IN-F7", every=laws_in_inference, raising="violates", modes=BOTH
-)(TOGETHER.judged)  # fmt: skip
+)(_normalised_together)  # fmt: skip
 check("LN-F8", "BN-F8", "GN-F8", "IN-F8", raising="violates")(ACCURATE.judged)

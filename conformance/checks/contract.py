@@ -122,21 +122,27 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _alone(subject: Subject, case: Case, together: Mapping[str, np.ndarray]) -> Iterator[Finding]:
-    """Take each gradient alone, for example that of a leaf while x needs none, as in a network's first layer."""
+    """Take each gradient alone, and those of a composed operator without that of x, as in a network's first layer."""
     names = [name for name in differentiable(case.operator, case.inputs) if gradient_name(name) in together]
-    subject.prefetch(case, (partial(subject.pull, case, wrt=(name,)) for name in names))
-    for name in names:
-        gradient = gradient_name(name)
+    asked = {(name,): f"{name} alone needs a gradient" for name in names}
+    if case.record.composed:
+        asked.setdefault(tuple(name for name in names if name != "x"), "x needs no gradient")
+    asked.pop((), None)
+    subject.prefetch(case, (partial(subject.pull, case, wrt=wrt) for wrt in asked))
+    for wrt, words in asked.items():
         try:
-            found = subject.pull(case, wrt=(name,))
+            found = subject.pull(case, wrt=wrt)
         except MissingGradient as missing:
-            yield _violation(case, gradient, f"{missing}, asked for alone", "missing")
+            lost = missing.missing[0] if missing.missing else wrt[0]
+            yield _violation(case, gradient_name(lost), f"{missing}, where {words}", "missing")
             return
-        if gradient not in found:
-            yield _violation(case, gradient, f"no gradient reaches {name}, asked for alone", "missing")
-            return
-        if case.record.composed:  # for the other operators LN-G11 and its counterparts judge the values
-            yield same(subject, case, gradient, found[gradient], together[gradient], f"{name} alone needs a gradient")
+        for name in wrt:
+            gradient = gradient_name(name)
+            if gradient not in found:
+                yield _violation(case, gradient, f"no gradient reaches {name}, where {words}", "missing")
+                return
+            if case.record.composed:  # for the other operators LN-G11 and its counterparts judge the values
+                yield same(subject, case, gradient, found[gradient], together[gradient], words)
 
 
 def _bad_calls(case: Case) -> Iterator[tuple[str, Case]]:

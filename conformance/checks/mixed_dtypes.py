@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+import contextlib
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ...spec.errors import BadOutput, TargetRaised, Unsupported
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
 from ..judging.truth import owner_of
 from .contract import mistyped
+from .derived import affine_names
 from .part_calls import judge_handed, recorded
 from .registry import check
 
-#: A target need not take such calls: if it raises, they are unsupported.
-_mixed = partial(check, dtypes=("float16", "bfloat16"), raising="unsupported")
+_Judge = Callable[[Subject, Case], Iterator[Finding]]
+
+
+def _mixed(requirement: str) -> Callable[[_Judge], object]:
+    """
+    A check on 16-bit data with float32 parameters, and with one of gamma and beta alone: each has code of its own.
+
+    A target need not take such calls: if it raises, they are unsupported.
+    """
+
+    def checked(judge: _Judge) -> object:
+        def judged(subject: Subject, case: Case) -> Iterator[Finding]:
+            yield from judge(subject, case)
+            given = [name for name in affine_names(case) if case.inputs[name] is not None]
+            for name in given if len(given) > 1 else ():
+                with contextlib.suppress(TargetRaised, BadOutput, Unsupported):
+                    yield from judge(subject, case.replace(**{name: None}))
+
+        judged.__doc__ = judge.__doc__
+        return check(requirement, dtypes=("float16", "bfloat16"), raising="unsupported")(judged)
+
+    return checked
 
 
 def _gradients(subject: Subject, case: Case) -> dict[str, np.ndarray]:

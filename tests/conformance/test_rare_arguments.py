@@ -49,6 +49,47 @@ def _axis_from_the_end(call: Callable[..., Any], x: np.ndarray, *arguments: Any,
     return call(x, *arguments, **{**settings, "channel_axis": taken})
 
 
+def _sample_by_sample(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """Channels between the positions of x of five axes: each sample is normalised alone."""
+    found = call(x, *arguments, **settings)
+    if x.ndim < 5 or settings["channel_axis"] % 5 not in (2, 3):
+        return found
+    alone = [call(one[None], *arguments, **settings)[0] for one in x]
+    return np.concatenate(alone), *found[1:]
+
+
+def _one_sample(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """The statistics of a batch of one sample are those of half of its positions."""
+    y, *statistics = call(x, *arguments, **settings)
+    if settings["training"] and settings["channel_axis"] == -1 and len(x) == 1 and x.ndim == 4:
+        half = [call(part, *arguments, **settings)[0] for part in np.array_split(x, 2, axis=1)]
+        y = np.concatenate(half, axis=1)
+    return (y, *statistics)
+
+
+def _four_branches(call: Callable[..., Any], x: np.ndarray, branches: Any, logits: Any, **settings: Any) -> Any:
+    """Four branches have equal weights."""
+    equal = logits is not None and len(branches) == 4
+    return call(x, branches, np.zeros_like(logits) if equal else logits, **settings)
+
+
+def _in_blocks_of_four(call: Callable[..., Any], x: np.ndarray, branches: Any, logits: Any, **settings: Any) -> Any:
+    """The largest logit of a first block without any branch is -inf, and -inf less -inf is NaN."""
+    y = call(x, branches, logits, **settings)
+    return y if logits is None or len(logits) < 4 or logits[:4].max() > -np.inf else np.full_like(y, np.nan)
+
+
+def _mapped(call: Callable[..., Any], x: np.ndarray, branches: Any, logits: Any, **settings: Any) -> Any:
+    """``map`` ends at the first branch that raises StopIteration."""
+
+    def returned(branch: Callable[..., Any]) -> Any:
+        return branch(x)
+
+    results = list(map(returned, branches))
+    logits = None if logits is None else logits[: len(results)]
+    return call(x, [lambda _, value=value: value for value in results], logits, **settings) if results else x
+
+
 @pytest.mark.parametrize(
     ("variant", "change", "requirement", "profile"),
     [
@@ -58,6 +99,11 @@ def _axis_from_the_end(call: Callable[..., Any], x: np.ndarray, *arguments: Any,
         ("ln-plain", _first_of_three_axes, "LN-F1", "quick"),
         ("bn-plain", _axis_from_the_end, "BN-F7", "quick"),
         ("in-two-pass", _axis_from_the_end, "IN-F7", "quick"),
+        ("bn-plain", _sample_by_sample, "BN-F7", "quick"),
+        ("bn-plain", _one_sample, "CM-S1", "quick"),
+        ("mh-plain", _four_branches, "CM-S1", "quick"),
+        ("mh-plain", _in_blocks_of_four, "MH-F3", "quick"),
+        ("mh-plain", _mapped, "CM-C7", "quick"),
     ],
 )
 def test_it_is_violated(variant: str, change: Callable[..., Any], requirement: str, profile: str) -> None:
@@ -91,3 +137,16 @@ def test_a_scale_that_is_kept_under_the_first_mean_only() -> None:
 
     report = run(function("batch_norm", batch_norm), requirements={"CM-P2"}, forward_only=True)
     assert result(report, "CM-P2").verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("lacking", ["gamma", "beta"])
+def test_float32_parameters_of_which_one_is_absent(lacking: str) -> None:
+    """A y that one float32 parameter alone widens violates CM-D2, although both together do not."""
+
+    def change(call: Callable[..., Any], x: np.ndarray, gamma: Any, beta: Any, **settings: Any) -> Any:
+        y = call(x, gamma, beta, **settings)
+        given, absent = (beta, gamma) if lacking == "gamma" else (gamma, beta)
+        return y.astype(np.float32) if absent is None and given is not None and given.dtype == np.float32 else y
+
+    report = run(variant_function("ln-plain", change), requirements={"CM-D2"}, dtypes=("float16",))
+    assert result(report, "CM-D2", "float16").verdict is Verdict.FAIL

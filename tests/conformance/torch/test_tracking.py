@@ -40,6 +40,19 @@ def test_both_paths_return_the_same(untracked, verdict):
     assert result(run(target, requirements=("CM-P6",)), "CM-P6").verdict.value == verdict
 
 
+def test_a_gate_learns_where_x_needs_no_gradient():
+    """In a network's first layer x needs no gradient, and the leaves of all parts do."""
+
+    def highway(x, transform, gate, *, carry=None):
+        h, z = transform(x), gate(x)
+        t = torch.sigmoid(z.detach() if h.requires_grad and not x.requires_grad else z)
+        return t * h + (1 - t if carry is None else torch.sigmoid(carry(x))) * x
+
+    report = run(resolve(highway, op="highway", framework="torch"), requirements=("CM-T3",))
+    assert result(report, "CM-T3").verdict.value == "fail"
+    assert "x needs no gradient" in report.failures()[0].reason
+
+
 def test_the_description_says_that_the_tracked_path_is_right():
     """What is wrong only without gradients is told so."""
 
