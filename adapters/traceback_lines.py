@@ -10,8 +10,12 @@ from pathlib import Path
 from ..spec.errors import SourceLine
 
 #: Folders whose lines a user cannot change: our own code that a target's exception passes through, installed packages,
-#: and the standard library.
-_OWN_FOLDERS = tuple(str(Path(__file__).resolve().parent.parent / room) + os.sep for room in ("adapters", "spec"))
+#: and the standard library. A frame names its file as it was imported, perhaps through a symbolic link.
+_OWN_FOLDERS = tuple(
+    str(root / room) + os.sep
+    for root in dict.fromkeys(Path(find(__file__)).parent.parent for find in (os.path.abspath, os.path.realpath))
+    for room in ("adapters", "spec")
+)
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _STANDARD = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import FunctionType
 
 import numpy as np
 import pytest
 
+import normspec
 from normspec.adapters.stage import Stage
 from normspec.adapters.traceback_lines import innermost
 from normspec.adapters.worker.failures import error_from_plain, error_to_plain
@@ -62,6 +66,29 @@ def test_code_without_a_file_has_no_line() -> None:
     trace = installed.value.__traceback__
     assert trace is not None
     assert innermost(installed.value.with_traceback(trace.tb_next)) is None
+
+
+def test_a_line_of_ours_is_not_the_users(tmp_path: Path) -> None:
+    """Even if normspec is imported through a symbolic link: the error is told without a line then."""
+    (tmp_path / "normspec").symlink_to(Path(normspec.__path__[0]), target_is_directory=True)
+    code = """
+from normspec.adapters.numpy import BRIDGE
+from normspec.adapters.traceback_lines import innermost
+
+try:
+    BRIDGE.array(None, "y")
+except Exception as error:
+    print(innermost(error.with_traceback(error.__traceback__.tb_next)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "None"
 
 
 def test_it_crosses_the_line_between_worker_and_judge() -> None:
