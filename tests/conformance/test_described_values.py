@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from normspec.adapters.targets import resolve
+from normspec.conformance.diagnosis.patterns.pattern import WrongResult
+from normspec.conformance.diagnosis.patterns.place import Place
+from normspec.conformance.diagnosis.patterns.sentences import sentence_of
 
 from .runs import run
 
@@ -103,3 +106,18 @@ def test_a_gain_too_many_in_the_gradient_of_the_gain():
     target = resolve(pre_norm, op="pre_norm", framework="numpy")
     (cause,) = run(target, dtypes=("float32",), explain=True).causes
     assert cause.sentence.startswith("dgamma is gamma times the right value; ")
+
+
+def _sentence(wrong, names):
+    place = Place("where there are several branches", lambda one: True)
+    return sentence_of([WrongResult(one, place=place) for one in wrong], ["y", "dx", *names], ["y"])
+
+
+def test_dozens_of_leaves_are_not_named_one_by_one():
+    """What is right in a few words, what is wrong with a number."""
+    leaves = [f"dbranches.{place}.h" for place in range(40)]
+    assert (
+        _sentence(["dx"], leaves) == "dx is wrong, and only where there are several branches; everything else is right."
+    )
+    assert _sentence(["dx"], leaves[:2]).endswith("y, dbranches.0.h and dbranches.1.h are right.")
+    assert _sentence(leaves, leaves).startswith("dbranches.0.h, dbranches.1.h and 38 others are wrong, and only where")

@@ -9,6 +9,10 @@ import attrs
 from .place import Place
 from .relation import LinearRelation
 
+#: If there are more names than this, most are only counted: a case may have dozens of leaves.
+MOST_NAMES = 5
+_FIRST_NAMES = 2
+
 
 @attrs.frozen(eq=False)
 class WrongResult:
@@ -61,5 +65,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def with_verb(names: Sequence[str]) -> str:
-    """Some names as the subject of a sentence: "y is", "y and dx are"."""
+    """Some names as the subject of a sentence: "y is", "y and dx are", "dx, dgamma and 40 others are"."""
+    if len(names) > MOST_NAMES:
+        names = [*names[:_FIRST_NAMES], f"{len(names) - _FIRST_NAMES} others"]
     return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"

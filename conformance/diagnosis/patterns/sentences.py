@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .observing import ObservedResult
-from .pattern import WrongResult, with_verb
+from .pattern import MOST_NAMES, WrongResult, with_verb
 from .place import Place
 
 
@@ -46,7 +46,8 @@ def sentence_of(wrong: Sequence[WrongResult], names: Sequence[str], outputs: Seq
         clauses.append("gradients are wrong too")
     elif right and not bad & set(outputs):
         always = " in all of them" if any(one.size for one in wrong) else ""
-        clauses.append(f"{with_verb(right)} right{always}")
+        subject = with_verb(right) if len(right) <= MOST_NAMES else "everything else is"
+        clauses.append(f"{subject} right{always}")
     elif right and "y" in bad and any(name not in outputs for name in right):
         clauses.append("the gradients are those of the right formula")
     return re.sub(r",(?=[;.])", "", f"{'; '.join(clauses)}.")
