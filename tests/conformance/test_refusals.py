@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+
+from normspec.conformance.cases.case import build
+from normspec.conformance.cases.deck import deck
+from normspec.conformance.diagnosis.patterns.refusals import refusal
+from normspec.spec.errors import MissingGradient
 
 from .runs import VARIANT, function, run
 from .test_two_mistakes import diagnosed, layer_norm_of
@@ -61,3 +68,36 @@ def test_gradients_that_are_all_lost_are_told_in_one_sentence():
     (cause,) = run(target, explain=True).causes
     assert cause.sentence == "No gradient reaches any input, whatever is given."
     assert cause.requirement == "CM-T3"
+
+
+class _LosesEveryThirdLeaf:
+    """An observer of a function whose calls lack the gradient of every third leaf; the first such case lacks one."""
+
+    def answer(self, case, *, derivative):
+        return SimpleNamespace(words="it fails" if derivative and self._lost(case) else "")
+
+    def failure(self, case, *, derivative):
+        lost = self._lost(case)
+        return MissingGradient(f"no gradient reaches {', '.join(lost)}", lost)
+
+    def _lost(self, case):
+        return tuple(name for name in case.inputs if name.endswith(".h"))[2::3]
+
+
+def test_the_leaves_that_each_case_lacks_are_not_spelt_out():
+    """Cases have different leaves: the sentence names neither those of one case, nor has dots in their place."""
+    cases = [build(one, "float32") for one in deck("mhc", "quick", 0)[:60]]
+    told = refusal(_LosesEveryThirdLeaf(), "mhc", cases[::2], cases[1::2])
+    assert told.startswith("no gradient reaches some of the leaves ")
+    assert "..." not in told and ".h" not in told
+
+
+def test_one_leaf_that_is_always_lacking_is_named():
+    """Where all cases lack the same, its name says more."""
+    alone = [
+        one
+        for one in (build(one, "float32") for one in deck("mhc", "quick", 0)[:60])
+        if len(one.parts["branches"]) in (3, 4)
+    ]
+    told = refusal(_LosesEveryThirdLeaf(), "mhc", alone, alone)
+    assert told.startswith("no gradient reaches branches.2.h")

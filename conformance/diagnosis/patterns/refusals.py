@@ -44,10 +44,28 @@ def _ways(observer: Observer, failing: Sequence[Case], *, derivative: bool) -> d
     for case, failure in zip(failing, failures, strict=True):
         if failure is not None or not alike:
             words = _words(failure, derivative=derivative)
-            alike.setdefault(_NUMBERS.sub("#", words), {})[id(case)] = words
+            alike.setdefault(_kind(failure, words), {})[id(case)] = words
         else:  # no call of a slow target is left: so this one is taken for one of the first
             next(iter(alike.values()))[id(case)] = ""
-    return {_common([one for one in words.values() if one]): {*words} for words in alike.values()}
+    return {_told(kind, [one for one in words.values() if one]): {*words} for kind, words in alike.items()}
+
+
+def _kind(failure: Exception | None, words: str) -> str:
+    """What the failures of one way have in common. Which leaves a case has, and of how many parts, says little."""
+    if isinstance(failure, MissingGradient) and any(map(_is_leaf, failure.missing)):
+        return " or ".join([*(one for one in failure.missing if not _is_leaf(one)), "some of the leaves"])
+    return _NUMBERS.sub("#", words)
+
+
+def _is_leaf(name: str) -> bool:
+    return "." in name
+
+
+def _told(kind: str, words: Sequence[str]) -> str:
+    """What failures of one kind have in common, in words."""
+    if kind.endswith("some of the leaves") and len({*words}) > 1:
+        return f"no gradient reaches {kind}"
+    return _common(words)
 
 
 def _lost_all(failure: Exception, case: Case) -> bool:
