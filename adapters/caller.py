@@ -14,6 +14,7 @@ from ..spec.parts import Parts
 from .binding import Binding
 from .bridge import Bridge
 from .call_arguments import CallArguments
+from .other_framework import hint_from_value
 from .recording import Recorder
 from .stage import Stage
 
@@ -92,7 +93,11 @@ class Caller:
             raise self._another_count(returned, names)
         results = tuple(returned) if several else (returned,)
         for name, value in zip(names, results):
-            self.bridge.check_tensor(value, name)
+            try:
+                self.bridge.check_tensor(value, name)
+            except BadOutput as error:
+                hint = hint_from_value(value, self.bridge.name)
+                raise BadOutput(f"{error}{hint}", error.kind) from None
         return dict(zip(names, results))
 
     def _another_count(self, returned: Any, names: Sequence[str]) -> BadOutput:

@@ -66,7 +66,7 @@ class Session(Caller):
         """Make the call of an evaluation and store its results."""
         bridge, arguments = self.bridge, evaluation.arguments
         guard = bridge.guarded(evaluation.size, gradients=evaluation.tracked, training=mode == "training")
-        with Stage("call", arguments.optional), guard:
+        with Stage("call", arguments.optional, framework=bridge.name), guard:
             returned = self.call_target(arguments, evaluation.tensors, mode, evaluation.recorder, defaults=defaults)
             bridge.synchronise(self.device)
         if evaluation.recorder is not None:

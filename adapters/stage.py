@@ -14,6 +14,7 @@ from ..spec.errors import (
     carries_a_part_error,
     one_line,
 )
+from .other_framework import hint_from_error
 from .traceback_lines import innermost
 
 #: Exceptions that pass through a stage unchanged.
@@ -33,12 +34,14 @@ _LACKING = {
 class Stage:
     """Turns a target's exceptions into TargetRaised. A class, because a generator's context costs twice as much."""
 
-    __slots__ = ("name", "optional", "process")
+    __slots__ = ("framework", "name", "optional", "process")
 
-    def __init__(self, name: str, optional: str = "") -> None:
+    def __init__(self, name: str, optional: str = "", *, framework: str = "numpy") -> None:
         self.name = name
         #: The optional arguments of the call, in words: the target may say that it has not implemented them.
         self.optional = optional
+        #: The framework whose tensors the target is handed in this stage.
+        self.framework = framework
 
     def __enter__(self) -> None:
         self.process = os.getpid()
@@ -51,7 +54,8 @@ class Stage:
         # A part that raises on purpose is not the target declining, even if another exception carries its error.
         declines = isinstance(error, (Unsupported, NotImplementedError)) and not carries_a_part_error(error)
         if not declines:
-            raise TargetRaised(error, self.name, where=innermost(error)) from error
+            words = one_line(error) + hint_from_error(error, self.framework)
+            raise TargetRaised(error, self.name, words=words, where=innermost(error)) from error
         ours = isinstance(error, Unsupported)
         if isinstance(error, TakesNoPart) or (ours and not self.optional):
             return

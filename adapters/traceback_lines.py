@@ -29,16 +29,27 @@ def innermost(error: BaseException) -> SourceLine | None:
 
     A file below the current folder is given relative to it.
     """
-    found, trace = None, error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if _is_own(file):
-            found = file, trace.tb_lineno
-        trace = trace.tb_next
+    found = next((one for one in reversed(_lines(error)) if _is_own(one[0])), None)
     if found is None:
         return None
     file, line = found
     return SourceLine(short(file), line, linecache.getline(file, line).strip()[:_MOST])
+
+
+def files_within(error: BaseException) -> list[str]:
+    """The files of the code that the innermost line in the user's own file called; all if there is no such line."""
+    files = [file for file, _ in _lines(error)]
+    own = [place for place, file in enumerate(files) if _is_own(file)]
+    return files[own[-1] + 1 :] if own else files
+
+
+def _lines(error: BaseException) -> list[tuple[str, int]]:
+    """The file and line of each frame of an exception's traceback, the outermost first."""
+    found, trace = [], error.__traceback__
+    while trace is not None:
+        found.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
+        trace = trace.tb_next
+    return found
 
 
 def _is_own(file: str) -> bool:

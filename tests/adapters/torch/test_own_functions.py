@@ -39,6 +39,36 @@ def test_framework_from_imports(write):
     assert resolve(lambda x, g, b, *, eps, axes: torch.abs(x), op="layer_norm").framework == "torch"
 
 
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (lambda x, *a, **k: x.detach().numpy(), BadOutput),
+        (lambda x, *a, **k: torch.from_numpy(x), TargetRaised),
+        (lambda x, *a, axes, **k: np.mean(x, axis=axes, keepdims=True), TargetRaised),
+    ],
+)
+def test_a_function_of_arrays_is_told_how_to_be_judged(layer_norm_inputs, function, error):
+    """Its file may import torch for another function."""
+    with pytest.raises(error, match=r"\(if the function is written for numpy, add --framework numpy\)"):
+        _session(function).start(layer_norm_inputs, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (lambda x, *a, **k: np.float64(1), BadOutput),
+        (lambda x, *a, **k: 1.0, BadOutput),
+        (lambda x, *a, **k: torch.zeros(2) @ x.shape, TargetRaised),
+        (lambda x, *a, **k: np.linalg.inv(np.zeros((2, 2))), TargetRaised),
+    ],
+)
+def test_other_errors_of_a_function_of_tensors_have_no_such_hint(layer_norm_inputs, function, error):
+    """Numbers and NumPy's errors about values say nothing of the framework."""
+    with pytest.raises(error) as raised:
+        _session(function).start(layer_norm_inputs, SETTINGS)
+    assert "--framework" not in str(raised.value)
+
+
 def test_module_with_modes(layer_norm_inputs):
     """A torch module is put into training and inference; its forward takes the operator's arguments, or only x."""
 
