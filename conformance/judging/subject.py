@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 import numpy as np
 
-from ...adapters.binding import Binding
+from ...adapters.binding import Binding, differentiable
 from ...adapters.session import Evaluation, Session
 from ...adapters.target import Target
 from ...reference.accuracy import AccuracyClass, Arithmetic
 from ...reference.double_double import DD
 from ...reference.formats import FORMATS
 from ...spec.conventions import CONVENTIONS, matters_in
-from ...spec.errors import CALL_FAILED, BadOutput, CannotVary, TakesNoPart, Unsupported
+from ...spec.errors import CALL_FAILED, BadOutput, CannotVary, MissingGradient, TakesNoPart, Unsupported
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
+from ..cases.description import Description
 from .call_log import LoggedCall, LoggingSession
 from .calls import checked_derivatives, checked_shapes
 from .findings import Comparison, Finding, compare
@@ -90,6 +91,7 @@ class Subject:
     #: Whether calls for several cases go to the worker in one request (see ``prefetch_cases``).
     _prefetches: bool = True
     _observed: OrderedDict[int, Observation] = attrs.field(factory=OrderedDict)
+    _reached: bool | None = None
 
     def __attrs_post_init__(self) -> None:
         violations = self.binding.known_violations
@@ -357,7 +359,8 @@ class Subject:
         self._require_accepted(case)
         g = case.g if g is None else g
         _, found = self.session.vjp(case.inputs, case.settings, g, parts=case.parts, wrt=wrt, times=times, alone=alone)
-        named = {id(gradients): self.named_gradients(gradients, case) for gradients in found}
+        named_of = self._all_gradients if wrt is None else self.named_gradients
+        named = {id(gradients): named_of(gradients, case) for gradients in found}
         return [named[id(gradients)] for gradients in found]  # one object for those that agree, as a session returns
 
     def results(self, case: Case, *, gradients: bool) -> dict[str, np.ndarray]:
@@ -369,7 +372,36 @@ class Subject:
         self.require_gradients()
         self._require_accepted(case)
         outputs, (found,) = self.session.vjp(case.inputs, case.settings, case.g, parts=case.parts, outputs=True)
-        return checked_shapes(outputs, case), self.named_gradients(found, case)
+        return checked_shapes(outputs, case), self._all_gradients(found, case)
+
+    def _all_gradients(self, gradients: Mapping[str, np.ndarray | None], case: Case) -> dict[str, np.ndarray]:
+        """The gradients of all inputs by name. Raises MissingGradient if leaves lack one and have it elsewhere."""
+        named = self.named_gradients(gradients, case)
+        lost = tuple(name for name in _leaves(case) if gradient_name(name) not in named)
+        if lost and self._reaches_leaves:
+            raise MissingGradient(f"no gradient reaches {', '.join(lost)}", lost)
+        return named
+
+    @property
+    def _reaches_leaves(self) -> bool:
+        """
+        Whether gradients reach what the parts close over in the plainest case.
+
+        A target that cannot differentiate by closures reaches none in any case; one that reaches them here loses them
+        elsewhere.
+        """
+        if self._reached is None:
+            last_case, logged = self.last_case, len(self.log)
+            groups = (("normal", 0), ("normal", 1))
+            case = self.new_library().case(Description(self.operator, 4, groups, recipe="leaf"))
+            try:
+                _, (found,) = self.session.vjp(case.inputs, case.settings, case.g, parts=case.parts, outputs=True)
+                self._reached = any(found.get(name) is not None for name in _leaves(case))
+            except CALL_FAILED:
+                self._reached = False
+            self.last_case = last_case
+            del self.log[logged:]
+        return self._reached
 
     def named_gradients(self, gradients: Mapping[str, np.ndarray | None], case: Case) -> dict[str, np.ndarray]:
         """Gradients under the names "dx", "dgamma" and so on. Raises BadOutput if a shape is wrong."""
@@ -504,3 +536,8 @@ class Subject:
             deviates=deviates,
             elements=result.elements if violated else None,
         )
+
+
+def _leaves(case: Case) -> tuple[str, ...]:
+    """The names of the leaves that the parts of a case close over."""
+    return tuple(name for name in differentiable(case.operator, case.inputs) if "." in name)

@@ -137,7 +137,10 @@ def _print_declined(report: Outcome, console: Console, symbols: Symbols) -> None
     lines += [(reason, f"somewhere in {_where(results)}") for reason, results in partly.items()]
     if not lines:
         return
-    print_title("Calls that the target declines", console)
+    # Part of what a requirement needs may be a derivative, or a part, rather than a call.
+    print_title(
+        "What the target declines or lacks in some cases" if partly else "Calls that the target declines", console
+    )
     for reason, where in lines:
         _print_line(reason, where, Verdict.UNSUPPORTED, console, symbols)
 

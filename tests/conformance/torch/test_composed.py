@@ -164,6 +164,22 @@ def test_what_cannot_differentiate_a_closure_is_unsupported_there():
     assert result(report, "RS-F2").verdict is Verdict.UNSUPPORTED
 
 
+def test_leaves_that_lack_their_gradient_in_some_cases_fail():
+    """A function that gives it elsewhere does not lack the feature: it lost a term."""
+
+    def residual(x, branch, *, shortcut=None, activation=None):
+        term, carried = branch(x), x if shortcut is None else shortcut(x)
+        y = carried + term if term.any() else carried + 0 * carried
+        return y if activation is None else activation(y)
+
+    report = run(_residual(residual), requirements={"CM-T3", "RS-G2"})
+    found = result(report, "CM-T3")
+    assert found.verdict is Verdict.FAIL
+    assert found.counterexample is not None and found.counterexample.note == "no gradient reaches branch.w"
+    assert result(report, "RS-G2").verdict is Verdict.ERROR
+    assert "declines" not in str(report)
+
+
 def test_a_detached_branch_fails():
     """If a branch's result is detached, it has no gradient, and dx lacks its term."""
 
