@@ -220,7 +220,9 @@ _MANY_AXES, _BETWEEN = 5, (2, -2)
 def _channels_between(case: Case) -> Iterator[Case]:
     """The case with its channels between the positions, counted from either end."""
     given = case.settings.get("channel_axis")
-    for axis in () if given is None or case.x.ndim < _MANY_AXES else _BETWEEN:
+    if given is None or case.x.ndim < _MANY_AXES:
+        return
+    for axis in _BETWEEN:
         moved = {name: np.moveaxis(value, given, axis) for name, value in (("x", case.x), ("g", case.g))}
         yield case.replace(channel_axis=axis, **moved)
 

@@ -124,10 +124,10 @@ def gradient_types(subject: Subject, case: Case) -> Iterator[Finding]:
 def _alone(subject: Subject, case: Case, together: Mapping[str, np.ndarray]) -> Iterator[Finding]:
     """Take each gradient alone, and those of a composed operator without that of x, as in a network's first layer."""
     names = [name for name in differentiable(case.operator, case.inputs) if gradient_name(name) in together]
-    asked = {(name,): f"{name} alone needs a gradient" for name in names}
-    if case.record.composed:
-        asked.setdefault(tuple(name for name in names if name != "x"), "x needs no gradient")
-    asked.pop((), None)
+    asked: dict[tuple[str, ...], str] = {(name,): f"{name} alone needs a gradient" for name in names}
+    leaves = tuple(name for name in names if name != "x")
+    if case.record.composed and leaves:
+        asked.setdefault(leaves, "x needs no gradient")
     subject.prefetch(case, (partial(subject.pull, case, wrt=wrt) for wrt in asked))
     for wrt, words in asked.items():
         try:
