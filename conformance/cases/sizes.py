@@ -228,7 +228,7 @@ def size_deck(operator: str, profile: str) -> list[Description]:
     """
     The sweep of a profile, extent by extent; every tail; two extents at the size of a block, and past it.
 
-    At last a batch of one sample.
+    For batch_norm, the last cases are a batch of one sample.
     """
     descriptions = [
         sized(operator, extent, size, far=size - 1 in SLOW[profile])

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ...spec.errors import BadOutput, TargetRaised, Unsupported
+from ...spec.errors import Unsupported
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
@@ -231,7 +231,7 @@ def _normalised_together(subject: Subject, case: Case) -> Iterator[Finding]:
     """Judge what is normalised together, with the channels in other places too: code may take another path there."""
     yield from TOGETHER.judged(subject, case)
     for one in () if subject.slow else _channels_between(case):
-        with contextlib.suppress(TargetRaised, BadOutput, Unsupported):  # it may take channels in fewer places
+        with contextlib.suppress(Unsupported):  # it may decline channels there
             yield from TOGETHER.judged(subject, one)
 
 

@@ -58,6 +58,13 @@ def _sample_by_sample(call: Callable[..., Any], x: np.ndarray, *arguments: Any, 
     return np.concatenate(alone), *found[1:]
 
 
+def _refusing_channels_between(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """Channels between the positions of x of five axes raise."""
+    if x.ndim == 5 and settings["channel_axis"] % 5 in (2, 3):
+        raise ValueError("the channels must be second or last")
+    return call(x, *arguments, **settings)
+
+
 def _one_sample(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
     """The statistics of a batch of one sample are those of half of its positions."""
     y, *statistics = call(x, *arguments, **settings)
@@ -100,6 +107,7 @@ def _mapped(call: Callable[..., Any], x: np.ndarray, branches: Any, logits: Any,
         ("bn-plain", _axis_from_the_end, "BN-F7", "quick"),
         ("in-two-pass", _axis_from_the_end, "IN-F7", "quick"),
         ("bn-plain", _sample_by_sample, "BN-F7", "quick"),
+        ("in-two-pass", _refusing_channels_between, "IN-F7", "quick"),
         ("bn-plain", _one_sample, "CM-S1", "quick"),
         ("mh-plain", _four_branches, "CM-S1", "quick"),
         ("mh-plain", _in_blocks_of_four, "MH-F3", "quick"),
