@@ -25,6 +25,8 @@ REDUCTION = 2_000_000
 #: is reported in seconds. SLOW_TRIES holds if calls are slow. Cases are counted, so that no report depends on time.
 TRIES = 250, 1500
 SLOW_TRIES = 24, 120
+#: Cases tried for a violation that only repetitions show: a try makes hundreds of calls where it does not show.
+REPEATED_TRIES = 16
 #: Once one of the plainest cases fails, how many more of them are tried for more readable numbers.
 _MORE_PLAIN_CASES = 12
 
@@ -65,8 +67,11 @@ class Shrinker:
     def shrink(self, subject: Subject, tally: Tally, library: Library) -> ShownViolation:
         """Return the violation of the tally's requirement on the most telling of the tried cases."""
         assert tally.violation is not None and tally.description is not None
+        repeated = tally.violation.note.startswith(SHOWN_BY_REPEATING)
         each, all_of_them = SLOW_TRIES if subject.slow else TRIES
-        if not tally.violation.note.startswith(SHOWN_BY_REPEATING):  # they cost most, and did not show it
+        if repeated:
+            each = min(each, REPEATED_TRIES)
+        else:  # repetitions cost most, and did not show it
             subject = attrs.evolve(subject, repeats=0, large_repeats=0)
         search = _Search(tally.check, subject, library, min(each, max(all_of_them - self._tried, 1)))
         first_shown = ShownViolation(tally.violation, tally.description)
