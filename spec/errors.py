@@ -160,16 +160,32 @@ class TargetRaised(Exception):
             return True
         return any(words in self.words for words in _NO_MEMORY)
 
+    @property
+    def device_unusable(self) -> bool:
+        """Whether every later call of this process fails on the device, whatever the call: no part raised it."""
+        return not self.by_a_part and any(words in self.words for words in _UNUSABLE_DEVICE)
+
     def __str__(self) -> str:
         return self.words
 
+
+#: The errors of CUDA and HIP after which "the process must be terminated and relaunched", in their own words.
+_UNUSABLE_DEVICE = (
+    "illegal memory access", "misaligned address", "illegal instruction", "invalid program counter",
+    "unspecified launch failure", "hardware stack error", "device-side assert", "launch timed out and was terminated",
+    "operation not supported on global/shared address space",
+)  # fmt: skip
 
 #: How frameworks report a failed allocation if they do not raise MemoryError.
 _NO_MEMORY = ("allocate memory", "out of memory", "OutOfMemory", "RESOURCE_EXHAUSTED", "ResourceExhausted", "bad_alloc")
 
 
 class TargetLost(Exception):
-    """The target ended its process, was stopped at a limit, or ran out of memory: the call has no known outcome."""
+    """
+    The target ended its process or its device's work, was stopped at a limit, or ran out of memory.
+
+    The call has no known outcome.
+    """
 
     def __init__(self, reason: str, *, called: bool = True) -> None:
         super().__init__(reason)

@@ -202,8 +202,6 @@ class Host:
         """Return the result, or raise the error, in a reply that came ahead of its request."""
         if type(reply.get("raised")) is dict:
             failure = error_from_plain(reply["raised"])
-            if isinstance(failure, TargetLost):
-                self.close()
             raise _error_of_reply(message, failure) if isinstance(failure, NormspecError) else failure
         elif type(reply.get("ok")) is dict and answers(message, reply["ok"], names):
             return reply["ok"]
@@ -235,6 +233,10 @@ class Host:
             return False
         finally:
             self.requests = requests
+        if any(map(_ends_worker, replies)):
+            self.close()
+            self._spent = spent
+            return False
         (self.prefetched.unordered if keep else self.prefetched.ordered)(messages, replies)
         return True
 
@@ -284,6 +286,12 @@ class Host:
             self._worker = None
             self.generation += 1
             self.prefetched.drop_ordered()
+
+
+def _ends_worker(reply: Any) -> bool:
+    """Whether a reply to one of several requests says that the worker can answer no more."""
+    raised = reply.get("raised")
+    return type(raised) is dict and isinstance(error_from_plain(raised), TargetLost)
 
 
 #: How many requests make it worth sending them in one message.

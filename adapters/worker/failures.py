@@ -29,6 +29,9 @@ _LACKING: Mapping[str, type[Unsupported]] = {
 
 def error_to_plain(error: BaseException) -> dict[str, Any]:
     """The exception as plain values."""
+    if isinstance(error, TargetRaised) and error.device_unusable:  # only a new process can call it
+        at = "" if error.where is None else f", at {error.where}"
+        return {"kind": "TargetLost", "message": f"left its device unusable: {error.words}{at}"}
     if isinstance(error, TargetRaised):
         return {
             "kind": "TargetRaised",

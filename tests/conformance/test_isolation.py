@@ -81,6 +81,11 @@ KINDS = {
         "raise ValueError",
         "disturbed its worker (all of this was for nothing)",
     ),
+    "a GPU that must be started again": (
+        "def unusable(*arguments, **keywords): raise RuntimeError('CUDA error: misaligned address')\n"
+        "LayerNorm.call = LayerNorm.vjp = unusable\nunusable()",
+        "left its device unusable: RuntimeError: CUDA error: misaligned address, at ",
+    ),
     "closed descriptors": ("os.closerange(0, 64)", "ended its process with exit status"),
     "replaced builtins": (
         "import builtins\nfor name in dir(builtins):\n    if name.islower(): setattr(builtins, name, None)",

@@ -112,6 +112,10 @@ def test_a_worker_is_the_first_to_go(function, call, memory):
             "import os, threading; t = threading.Thread(target=os._exit, args=(3,)); t.start(); t.join()",
             "exit status 3",
         ),
+        (
+            "raise RuntimeError('CUDA error: an illegal memory access was encountered\\nIt may be reported late.')",
+            "left its device unusable: RuntimeError: CUDA .* illegal memory access was encountered, at .*layers.py:5",
+        ),
         ("import resource; resource.setrlimit(resource.RLIMIT_CPU, (1, 9))\n        while True: pass", "by SIGXCPU"),
     ],
 )
