@@ -123,14 +123,15 @@ def checked_envelopes(
     names: tuple[str, ...],
     inputs: Mapping[str, Any],
     settings: Mapping[str, Any],
-    options: JudgementOptions,
+    options: Mapping[str, Any],
     g: Any = None,
 ) -> dict[str, Envelope]:
-    """The exact values of results and their envelopes, by name."""
+    """The exact values of results and their envelopes, by name; ``options`` are keywords of JudgementOptions."""
+    chosen = JudgementOptions.of(operator, **options)
     given, settings, cotangent = _arguments(operator, inputs, settings, g, gradients="dx" in names)
     x = given["x"]
     assert x is not None
-    return judging.envelopes(Call(operator, given, settings, x.dtype, options.accuracy), names, cotangent, options)
+    return judging.envelopes(Call(operator, given, settings, x.dtype, chosen.accuracy), names, cotangent, chosen)
 
 
 def _arguments(

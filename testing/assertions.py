@@ -18,7 +18,7 @@ nothing of the data can be judged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .asserting import judge_or_raise
@@ -43,10 +43,8 @@ def assert_layer_norm(
 
     The other keywords: help(normspec.testing).
     """
-    chosen = JudgementOptions.of("layer_norm", storage=storage, **options)
-    return judge_or_raise(
-        "layer_norm", {"y": y}, {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "axes": axes}, chosen
-    )["y"]
+    inputs, settings = {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "axes": axes}
+    return _judged("layer_norm", {"y": y}, inputs, settings, {"storage": storage, **options})["y"]
 
 
 def assert_layer_norm_grads(
@@ -61,14 +59,8 @@ def assert_layer_norm_grads(
     The other keywords: help(normspec.testing).
     """
     results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
-    return judge_or_raise(
-        "layer_norm",
-        results,
-        inputs,
-        {"eps": eps, "axes": axes},
-        JudgementOptions.of("layer_norm", storage=storage, **options),
-        g,
-    )
+    settings = {"eps": eps, "axes": axes}
+    return _judged("layer_norm", results, inputs, settings, {"storage": storage, **options}, g)
 
 
 def assert_rms_norm(
@@ -80,8 +72,8 @@ def assert_rms_norm(
 
     The other keywords: help(normspec.testing).
     """
-    chosen = JudgementOptions.of("rms_norm", storage=storage, cast=cast, **options)
-    return judge_or_raise("rms_norm", {"y": y}, {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}, chosen)["y"]
+    inputs, settings = {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}
+    return _judged("rms_norm", {"y": y}, inputs, settings, {"storage": storage, "cast": cast, **options})["y"]
 
 
 def assert_rms_norm_grads(
@@ -96,14 +88,8 @@ def assert_rms_norm_grads(
     The other keywords: help(normspec.testing).
     """
     results, inputs = {"dx": dx, "dgamma": dgamma}, {"x": x, "gamma": gamma}
-    return judge_or_raise(
-        "rms_norm",
-        results,
-        inputs,
-        {"eps": eps, "axes": axes},
-        JudgementOptions.of("rms_norm", storage=storage, cast=cast, **options),
-        g,
-    )
+    settings = {"eps": eps, "axes": axes}
+    return _judged("rms_norm", results, inputs, settings, {"storage": storage, "cast": cast, **options}, g)
 
 
 def assert_group_norm(
@@ -115,14 +101,9 @@ def assert_group_norm(
 
     The other keywords: help(normspec.testing).
     """
-    chosen = JudgementOptions.of("group_norm", storage=storage, **options)
-    return judge_or_raise(
-        "group_norm",
-        {"y": y},
-        {"x": x, "gamma": gamma, "beta": beta},
-        {"eps": eps, "groups": groups, "channel_axis": channel_axis},
-        chosen,
-    )["y"]
+    inputs = {"x": x, "gamma": gamma, "beta": beta}
+    settings = {"eps": eps, "groups": groups, "channel_axis": channel_axis}
+    return _judged("group_norm", {"y": y}, inputs, settings, {"storage": storage, **options})["y"]
 
 
 def assert_group_norm_grads(
@@ -137,14 +118,8 @@ def assert_group_norm_grads(
     The other keywords: help(normspec.testing).
     """
     results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
-    return judge_or_raise(
-        "group_norm",
-        results,
-        inputs,
-        {"eps": eps, "groups": groups, "channel_axis": channel_axis},
-        JudgementOptions.of("group_norm", storage=storage, **options),
-        g,
-    )
+    settings = {"eps": eps, "groups": groups, "channel_axis": channel_axis}
+    return _judged("group_norm", results, inputs, settings, {"storage": storage, **options}, g)
 
 
 def assert_instance_norm(
@@ -156,14 +131,8 @@ def assert_instance_norm(
 
     The other keywords: help(normspec.testing).
     """
-    chosen = JudgementOptions.of("instance_norm", storage=storage, **options)
-    return judge_or_raise(
-        "instance_norm",
-        {"y": y},
-        {"x": x, "gamma": gamma, "beta": beta},
-        {"eps": eps, "channel_axis": channel_axis},
-        chosen,
-    )["y"]
+    inputs, settings = {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "channel_axis": channel_axis}
+    return _judged("instance_norm", {"y": y}, inputs, settings, {"storage": storage, **options})["y"]
 
 
 def assert_instance_norm_grads(
@@ -178,14 +147,8 @@ def assert_instance_norm_grads(
     The other keywords: help(normspec.testing).
     """
     results, inputs = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}, {"x": x, "gamma": gamma, "beta": None}
-    return judge_or_raise(
-        "instance_norm",
-        results,
-        inputs,
-        {"eps": eps, "channel_axis": channel_axis},
-        JudgementOptions.of("instance_norm", storage=storage, **options),
-        g,
-    )
+    settings = {"eps": eps, "channel_axis": channel_axis}
+    return _judged("instance_norm", results, inputs, settings, {"storage": storage, **options}, g)
 
 
 def assert_batch_norm(
@@ -206,8 +169,8 @@ def assert_batch_norm(
     results = {"y": y, "new_running_mean": new_running_mean, "new_running_var": new_running_var}
     inputs = {"x": x, "gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": momentum, "training": training, "channel_axis": channel_axis}
-    chosen = JudgementOptions.of("batch_norm", running_variance=running_variance, storage=storage, **options)
-    return judge_or_raise("batch_norm", results, inputs, settings, chosen)
+    chosen = {"running_variance": running_variance, "storage": storage, **options}
+    return _judged("batch_norm", results, inputs, settings, chosen)
 
 
 def assert_batch_norm_grads(
@@ -225,6 +188,15 @@ def assert_batch_norm_grads(
     results = {"dx": dx, "dgamma": dgamma, "dbeta": dbeta}
     inputs = {"x": x, "gamma": gamma, "beta": None, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": 0.0, "training": training, "channel_axis": channel_axis}
-    return judge_or_raise(
-        "batch_norm", results, inputs, settings, JudgementOptions.of("batch_norm", storage=storage, **options), g
-    )
+    return _judged("batch_norm", results, inputs, settings, {"storage": storage, **options}, g)
+
+
+def _judged(
+    operator: str,
+    results: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    options: Mapping[str, Any],
+    g: Any = None,
+) -> dict[str, Judgement]:
+    return judge_or_raise(operator, results, inputs, settings, JudgementOptions.of(operator, **options), g)

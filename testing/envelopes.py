@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from .asserting import checked_envelopes
 from .judgement import Envelope
-from .options import JudgementOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -25,10 +24,8 @@ def envelope_layer_norm(
     **options: Unpack[CentredEnvelopeOptions],
 ) -> Envelope:  # fmt: skip
     """The exact y and its envelope: LayerNorm over the trailing axes ``axes`` of x."""
-    chosen = JudgementOptions.of("layer_norm", storage=storage, **options)
-    return checked_envelopes(
-        "layer_norm", ("y",), {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "axes": axes}, chosen
-    )["y"]
+    inputs, settings = {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "axes": axes}
+    return checked_envelopes("layer_norm", ("y",), inputs, settings, {"storage": storage, **options})["y"]
 
 
 def envelope_layer_norm_grads(
@@ -36,14 +33,9 @@ def envelope_layer_norm_grads(
     **options: Unpack[CentredEnvelopeOptions],
 ) -> dict[str, Envelope]:  # fmt: skip
     """The exact "dx", "dgamma" and "dbeta" for the cotangent g of y, and their envelopes."""
-    inputs = {"x": x, "gamma": gamma, "beta": None}
+    inputs, settings = {"x": x, "gamma": gamma, "beta": None}, {"eps": eps, "axes": axes}
     return checked_envelopes(
-        "layer_norm",
-        ("dx", "dgamma", "dbeta"),
-        inputs,
-        {"eps": eps, "axes": axes},
-        JudgementOptions.of("layer_norm", storage=storage, **options),
-        g,
+        "layer_norm", ("dx", "dgamma", "dbeta"), inputs, settings, {"storage": storage, **options}, g
     )
 
 
@@ -52,8 +44,8 @@ def envelope_rms_norm(
     storage: str = "H0", cast: str = "last", **options: Unpack[EnvelopeOptions],
 ) -> Envelope:  # fmt: skip
     """The exact y and its envelope: RMSNorm over the trailing axes ``axes`` of x."""
-    chosen = JudgementOptions.of("rms_norm", storage=storage, cast=cast, **options)
-    return checked_envelopes("rms_norm", ("y",), {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}, chosen)["y"]
+    inputs, settings = {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}
+    return checked_envelopes("rms_norm", ("y",), inputs, settings, {"storage": storage, "cast": cast, **options})["y"]
 
 
 def envelope_rms_norm_grads(
@@ -61,14 +53,9 @@ def envelope_rms_norm_grads(
     storage: str = "H0", cast: str = "last", **options: Unpack[EnvelopeOptions],
 ) -> dict[str, Envelope]:  # fmt: skip
     """The exact "dx" and "dgamma" for the cotangent g of y, and their envelopes."""
-    inputs = {"x": x, "gamma": gamma}
+    inputs, settings = {"x": x, "gamma": gamma}, {"eps": eps, "axes": axes}
     return checked_envelopes(
-        "rms_norm",
-        ("dx", "dgamma"),
-        inputs,
-        {"eps": eps, "axes": axes},
-        JudgementOptions.of("rms_norm", storage=storage, cast=cast, **options),
-        g,
+        "rms_norm", ("dx", "dgamma"), inputs, settings, {"storage": storage, "cast": cast, **options}, g
     )
 
 
@@ -77,14 +64,9 @@ def envelope_group_norm(
     **options: Unpack[CentredEnvelopeOptions],
 ) -> Envelope:  # fmt: skip
     """The exact y and its envelope: GroupNorm over ``groups`` groups of channels; samples lie along axis 0."""
-    chosen = JudgementOptions.of("group_norm", storage=storage, **options)
-    return checked_envelopes(
-        "group_norm",
-        ("y",),
-        {"x": x, "gamma": gamma, "beta": beta},
-        {"eps": eps, "groups": groups, "channel_axis": channel_axis},
-        chosen,
-    )["y"]
+    inputs = {"x": x, "gamma": gamma, "beta": beta}
+    settings = {"eps": eps, "groups": groups, "channel_axis": channel_axis}
+    return checked_envelopes("group_norm", ("y",), inputs, settings, {"storage": storage, **options})["y"]
 
 
 def envelope_group_norm_grads(
@@ -93,13 +75,9 @@ def envelope_group_norm_grads(
 ) -> dict[str, Envelope]:  # fmt: skip
     """The exact "dx", "dgamma" and "dbeta" for the cotangent g of y, and their envelopes."""
     inputs = {"x": x, "gamma": gamma, "beta": None}
+    settings = {"eps": eps, "groups": groups, "channel_axis": channel_axis}
     return checked_envelopes(
-        "group_norm",
-        ("dx", "dgamma", "dbeta"),
-        inputs,
-        {"eps": eps, "groups": groups, "channel_axis": channel_axis},
-        JudgementOptions.of("group_norm", storage=storage, **options),
-        g,
+        "group_norm", ("dx", "dgamma", "dbeta"), inputs, settings, {"storage": storage, **options}, g
     )
 
 
@@ -108,14 +86,8 @@ def envelope_instance_norm(
     **options: Unpack[CentredEnvelopeOptions],
 ) -> Envelope:  # fmt: skip
     """The exact y and its envelope: InstanceNorm over each channel of each sample; samples lie along axis 0."""
-    chosen = JudgementOptions.of("instance_norm", storage=storage, **options)
-    return checked_envelopes(
-        "instance_norm",
-        ("y",),
-        {"x": x, "gamma": gamma, "beta": beta},
-        {"eps": eps, "channel_axis": channel_axis},
-        chosen,
-    )["y"]
+    inputs, settings = {"x": x, "gamma": gamma, "beta": beta}, {"eps": eps, "channel_axis": channel_axis}
+    return checked_envelopes("instance_norm", ("y",), inputs, settings, {"storage": storage, **options})["y"]
 
 
 def envelope_instance_norm_grads(
@@ -123,14 +95,9 @@ def envelope_instance_norm_grads(
     **options: Unpack[CentredEnvelopeOptions],
 ) -> dict[str, Envelope]:  # fmt: skip
     """The exact "dx", "dgamma" and "dbeta" for the cotangent g of y, and their envelopes."""
-    inputs = {"x": x, "gamma": gamma, "beta": None}
+    inputs, settings = {"x": x, "gamma": gamma, "beta": None}, {"eps": eps, "channel_axis": channel_axis}
     return checked_envelopes(
-        "instance_norm",
-        ("dx", "dgamma", "dbeta"),
-        inputs,
-        {"eps": eps, "channel_axis": channel_axis},
-        JudgementOptions.of("instance_norm", storage=storage, **options),
-        g,
+        "instance_norm", ("dx", "dgamma", "dbeta"), inputs, settings, {"storage": storage, **options}, g
     )
 
 
@@ -142,7 +109,7 @@ def envelope_batch_norm(
     """The exact "y" and its envelope, and those of "new_running_mean" and "new_running_var" if statistics are given."""
     inputs = {"x": x, "gamma": gamma, "beta": beta, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": momentum, "training": training, "channel_axis": channel_axis}
-    chosen = JudgementOptions.of("batch_norm", running_variance=running_variance, storage=storage, **options)
+    chosen = {"running_variance": running_variance, "storage": storage, **options}
     names = ("y",) if running_mean is None or running_var is None else ("y", "new_running_mean", "new_running_var")
     return checked_envelopes("batch_norm", names, inputs, settings, chosen)
 
@@ -155,11 +122,5 @@ def envelope_batch_norm_grads(
     """The exact "dx", "dgamma" and "dbeta" for the cotangent g of y, and their envelopes."""
     inputs = {"x": x, "gamma": gamma, "beta": None, "running_mean": running_mean, "running_var": running_var}
     settings = {"eps": eps, "momentum": 0.0, "training": training, "channel_axis": channel_axis}
-    return checked_envelopes(
-        "batch_norm",
-        ("dx", "dgamma", "dbeta"),
-        inputs,
-        settings,
-        JudgementOptions.of("batch_norm", storage=storage, **options),
-        g,
-    )
+    names = ("dx", "dgamma", "dbeta")
+    return checked_envelopes("batch_norm", names, inputs, settings, {"storage": storage, **options}, g)
