@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from ..binding import Binding
+from ..departures import Departures
 from ..jax.layers import EMPTY, jitted
 from ..known import ONE_OF, KnownViolation
 
@@ -159,31 +160,19 @@ BROADCAST = (
     ),
 )
 
+_OF_GROUPS = Departures({"storage=H2": _SUMMED}, BROADCAST)
+_OF_BATCHES = Departures({"storage=native": _NATIVE, "momentum=old": _OLD, "mixed_dtypes=promoted": _WIDENED}, EMPTY)
+
 BINDINGS: tuple[Binding, ...] = (
     *(
         Binding(operator, f"equinox.nn.{layer}", call, known_violations=BROADCAST, defaults=call)
         for operator, layer, call in (("layer_norm", "LayerNorm", layer_norm), ("rms_norm", "RMSNorm", _rms_norm))
     ),
     *(
-        Binding(
-            operator,
-            f"equinox.nn.{layer}",
-            _group_norm,
-            conventions={"storage": "H2"},
-            reasons={"storage": _SUMMED},
-            known_violations=BROADCAST,
-            defaults=_group_norm,
-        )
+        _OF_GROUPS.binding(operator, f"equinox.nn.{layer}", _group_norm, defaults=_group_norm)
         for operator, layer in (("group_norm", "GroupNorm"), ("instance_norm", "GroupNorm(channels, channels)"))
     ),
-    Binding(
-        "batch_norm",
-        'equinox.nn.BatchNorm(mode="batch")',
-        _batch_norm,
-        conventions={"storage": "native", "momentum": "old", "mixed_dtypes": "promoted"},
-        reasons={"storage": _NATIVE, "momentum": _OLD, "mixed_dtypes": _WIDENED},
-        known_violations=EMPTY,
-        accepts=_accepts,
-        defaults=_batch_norm,
+    _OF_BATCHES.binding(
+        "batch_norm", 'equinox.nn.BatchNorm(mode="batch")', _batch_norm, accepts=_accepts, defaults=_batch_norm
     ),
 )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..departures import Departures
+from ..known import KnownViolation
+
 SOURCE = "https://github.com/google/flax/blob/main/flax/"
 
 _ONE_PASS = (
@@ -16,31 +19,26 @@ _OLD = (
     " https://flax.readthedocs.io/en/latest/api_reference/flax.nnx/nn/normalization.html"
 )
 
-#: Why 16-bit data has class H1.
-PARTS_ROUNDED = (
-    "H1",
-    "x is converted to float32 twice, for the statistics and for the difference from the mean, so that the parts of dx"
-    f" that come by either are each rounded to 16 bits before they are added; {SOURCE}linen/normalization.py"
-    " (_compute_stats, _normalize)",
-)
-
-#: Why it has class native in nnx.BatchNorm.
-INFERENCE_ROUNDED = (
-    "native",
-    "with dtype=bfloat16 inference rounds the running statistics to 16 bits, and every operation after them;"
-    f" {SOURCE}nnx/nn/normalization.py (BatchNorm.__call__)",
-)
+#: The class of 16-bit data, and that of nnx.BatchNorm.
+PARTS_ROUNDED = {
+    "storage=H1": (
+        "x is converted to float32 twice, for the statistics and for the difference from the mean, so that the parts of"
+        " dx that come by either are each rounded to 16 bits before they are added;"
+        f" {SOURCE}linen/normalization.py (_compute_stats, _normalize)"
+    ),
+}
+INFERENCE_ROUNDED = {
+    "storage=native": (
+        "with dtype=bfloat16 inference rounds the running statistics to 16 bits, and every operation after them;"
+        f" {SOURCE}nnx/nn/normalization.py (BatchNorm.__call__)"
+    ),
+}
 
 
 def declared(
-    storage: tuple[str, str] | None, *, fast: bool, statistics: bool
-) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Conventions with reasons, for a class of 16-bit data, one or two passes, and running statistics or none."""
-    found: dict[str, tuple[str, str]] = {}
-    if storage is not None:
-        found["storage"] = storage
-    if fast:
-        found["variance_algorithm"] = ("one-pass", _ONE_PASS)
-    if statistics:
-        found["momentum"] = ("old", _OLD)
-    return {key: value for key, (value, _) in found.items()}, {key: reason for key, (_, reason) in found.items()}
+    storage: Mapping[str, str], *, fast: bool, statistics: bool, known_violations: tuple[KnownViolation, ...] = ()
+) -> Departures:
+    """What a layer declares: a class of 16-bit data, one pass or two, and running statistics or none."""
+    one_pass = {"variance_algorithm=one-pass": _ONE_PASS} if fast else {}
+    old = {"momentum=old": _OLD} if statistics else {}
+    return Departures({**storage, **one_pass, **old}, known_violations)

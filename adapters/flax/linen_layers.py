@@ -84,16 +84,9 @@ def _batch_norm(fast: bool):
 
 def _binding(operator: str, layer: str, call: Any, *, fast: bool, suffix: str = "") -> Binding:
     statistics = bool(OPERATORS[operator].statistics)
-    conventions, reasons = declared(PARTS_ROUNDED, fast=fast, statistics=statistics)
-    return Binding(
-        operator,
-        f"flax.linen.{layer}{suffix}",
-        call,
-        conventions=conventions,
-        reasons=reasons,
-        known_violations=EMPTY if statistics else (),
-        defaults=call,
-    )
+    known = EMPTY if statistics else ()
+    departures = declared(PARTS_ROUNDED, fast=fast, statistics=statistics, known_violations=known)
+    return departures.binding(operator, f"flax.linen.{layer}{suffix}", call, defaults=call)
 
 
 BINDINGS: tuple[Binding, ...] = (

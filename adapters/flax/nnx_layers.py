@@ -131,18 +131,10 @@ def _batch_norm(fast: bool):
 
 def _binding(operator: str, layer: str, call: Any, *, fast: bool, suffix: str = "") -> Binding:
     statistics = bool(OPERATORS[operator].statistics)
-    conventions, reasons = declared(
-        INFERENCE_ROUNDED if statistics else PARTS_ROUNDED, fast=fast, statistics=statistics
-    )
-    return Binding(
-        operator,
-        f"flax.nnx.{layer}{suffix}",
-        call,
-        conventions=conventions,
-        reasons=reasons,
-        known_violations=EMPTY if statistics else NARROWED if "beta" in OPERATORS[operator].arguments else (),
-        defaults=call,
-    )
+    storage = INFERENCE_ROUNDED if statistics else PARTS_ROUNDED
+    known = EMPTY if statistics else NARROWED if "beta" in OPERATORS[operator].arguments else ()
+    departures = declared(storage, fast=fast, statistics=statistics, known_violations=known)
+    return departures.binding(operator, f"flax.nnx.{layer}{suffix}", call, defaults=call)
 
 
 BINDINGS: tuple[Binding, ...] = (

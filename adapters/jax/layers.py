@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from ..binding import Binding
+from ..departures import Departures
 from ..known import ONE_OF, KnownViolation
 from .lost_variance import LOST_VARIANCE
 
@@ -68,7 +69,7 @@ def jitted(layer: Any) -> Any:
     return jax.jit(layer, static_argnames=inspect.getfullargspec(layer).kwonlyargs)
 
 
-def layer_norm(algorithm: str):
+def _layer_norm(algorithm: str):
     """LayerNorm by jax.nn.standardize with this algorithm."""
 
     @jitted
@@ -91,37 +92,21 @@ def _batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, tra
     return jnp.moveaxis(y, -1, channel_axis), running_mean, running_var
 
 
-_FAST, _STABLE = layer_norm("fast"), layer_norm("stable")
+fast_layer_norm, _stable_layer_norm = _layer_norm("fast"), _layer_norm("stable")
 
-#: The conventions that a block around jax.nn.standardize declares, and the reasons.
-FAST_CONVENTIONS = {"storage": "native", "variance_algorithm": "one-pass"}
-FAST_REASONS = {"storage": _NATIVE, "variance_algorithm": _ONE_PASS}
+#: What everything that is normalised with jax.nn.standardize declares, and what its default algorithm adds.
+_STANDARDIZED = Departures({"storage=native": _NATIVE}, BROADCAST)
+FAST = Departures({**_STANDARDIZED.follows, "variance_algorithm=one-pass": _ONE_PASS}, (*BROADCAST, *LOST_VARIANCE))
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding(
-        "layer_norm",
-        "jax.nn.standardize(x)",
-        _FAST,
-        conventions=FAST_CONVENTIONS,
-        reasons=FAST_REASONS,
-        known_violations=(*BROADCAST, *LOST_VARIANCE),
-        defaults=_FAST,
+    FAST.binding("layer_norm", "jax.nn.standardize(x)", fast_layer_norm, defaults=fast_layer_norm),
+    _STANDARDIZED.binding(
+        "layer_norm", 'jax.nn.standardize(x, algorithm="stable")', _stable_layer_norm, defaults=_stable_layer_norm
     ),
-    Binding(
-        "layer_norm",
-        'jax.nn.standardize(x, algorithm="stable")',
-        _STABLE,
-        conventions={"storage": "native"},
-        reasons={"storage": _NATIVE},
-        known_violations=BROADCAST,
-        defaults=_STABLE,
-    ),
-    Binding(
+    _STANDARDIZED.binding(
         "batch_norm",
         "jax.nn.standardize(x, mean=jnp.mean(x), variance=jnp.var(x))",
         _batch_norm,
-        conventions={"storage": "native"},
-        reasons={"storage": _NATIVE},
         known_violations=(*BROADCAST, *EMPTY),
     ),
 )

@@ -15,7 +15,7 @@ from keras import ops
 
 from ..binding import Binding
 from .compiled import KEPT, compiled
-from .conventions import HIGHWAY, MHC, POST_NORM, PRE_NORM, RESIDUAL, DeclaredConventions
+from .conventions import HIGHWAY, MHC, POST_NORM, PRE_NORM, RESIDUAL
 from .layers import layer_norm, policy
 
 
@@ -66,24 +66,10 @@ def _weighted(x, logits, *outputs):
     return x + sum(weight * output for weight, output in zip(weights, outputs))
 
 
-def _binding(
-    operator: str, name: str, call: Callable[..., Any], declared: DeclaredConventions, has_modes: bool = False
-) -> Binding:
-    return Binding(
-        operator,
-        name,
-        call,
-        conventions=declared.conventions,
-        reasons=declared.reasons,
-        known_violations=declared.known_violations,
-        has_modes=has_modes,
-    )
-
-
 BINDINGS: tuple[Binding, ...] = (
-    _binding("residual", "keras.layers.Add([x, branch(x)])", _residual, RESIDUAL),
-    _binding("pre_norm", "keras Add([x, sublayer(LayerNormalization(x))])", _pre_norm, PRE_NORM, has_modes=True),
-    _binding("post_norm", "keras LayerNormalization(Add([x, sublayer(x)]))", _post_norm, POST_NORM, has_modes=True),
-    _binding("highway", "keras H * t + x * (1 - t), t = keras.ops.sigmoid", _highway, HIGHWAY),
-    _binding("mhc", "keras x + sum(keras.ops.softmax(logits)[k] * H[k])", _mhc, MHC),
+    RESIDUAL.binding("residual", "keras.layers.Add([x, branch(x)])", _residual),
+    PRE_NORM.binding("pre_norm", "keras Add([x, sublayer(LayerNormalization(x))])", _pre_norm, has_modes=True),
+    POST_NORM.binding("post_norm", "keras LayerNormalization(Add([x, sublayer(x)]))", _post_norm, has_modes=True),
+    HIGHWAY.binding("highway", "keras H * t + x * (1 - t), t = keras.ops.sigmoid", _highway),
+    MHC.binding("mhc", "keras x + sum(keras.ops.softmax(logits)[k] * H[k])", _mhc),
 )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ...spec.layout import Layout
 from ...spec.operators import OPERATORS
+from ..departures import Departures
 from ..known import NESTED_OF_X, Failure, KnownViolation, wrong_second_derivative
 from .bridge import BACKEND
 
@@ -18,68 +18,43 @@ SOURCE = "https://github.com/keras-team/keras/blob/master/keras/src/"
 _NN = f"{SOURCE}backend/{BACKEND}/nn.py"
 
 
-@dataclass(frozen=True)
-class DeclaredConventions:
-    """A binding's declarations: its conventions with reasons, and its known violations."""
-
-    conventions: Mapping[str, str] = field(default_factory=dict)
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    known_violations: tuple[KnownViolation, ...] = ()
-
-
-def _declared(*facts: tuple[str, str], known_violations: tuple[KnownViolation, ...] = ()) -> DeclaredConventions:
-    """Declarations from conventions written as KEY=VALUE, each with its reason, and known violations."""
-    pairs = [(fact.partition("="), reason) for fact, reason in facts]
-    return DeclaredConventions(
-        {key: value for (key, _, value), _ in pairs},
-        {key: reason for (key, _, _), reason in pairs},
-        known_violations,
-    )
-
-
 # What each backend adds to all bindings ------------------------------------------------------------------
 
-_SINGLE = (
-    "float64=float32",
-    "keras.backend.result_type turns float64 into float32 on this backend, as JAX does by default: what takes and"
-    f" returns float64 computes in float32; {SOURCE}backend/common/dtypes.py (BIT64_TO_BIT32_DTYPE)",
-)
-_EVERYWHERE = () if BACKEND == "tensorflow" else (_SINGLE,)
-_DOUBLE = (
-    "float64=float64",
-    f"no statistics are formed, and keras.ops.add, sigmoid and softmax leave float64 as it is on this backend; {_NN}",
-)
+_EVERYWHERE = {
+    "float64=float32": (
+        "keras.backend.result_type turns float64 into float32 on this backend, as JAX does by default: what takes and"
+        f" returns float64 computes in float32; {SOURCE}backend/common/dtypes.py (BIT64_TO_BIT32_DTYPE)"
+    )
+}
 #: For operators that compute no mean: float64 becomes float32 only in means.
-_WITHOUT_MEAN = () if BACKEND == "tensorflow" else (_DOUBLE,)
+_WITHOUT_MEAN = {
+    "float64=float64": (
+        "no statistics are formed, and keras.ops.add, sigmoid and softmax leave float64 as it is on this backend;"
+        f" {_NN}"
+    )
+}
+if BACKEND == "tensorflow":
+    _EVERYWHERE = _WITHOUT_MEAN = {}
 
 # Reasons --------------------------------------------------------------------------------------------------
 
 _MOMENTUM = (
-    "momentum=old",
     "moving_mean = moving_mean * momentum + mean(batch) * (1 - momentum);"
-    " https://keras.io/api/layers/normalization_layers/batch_normalization",
+    " https://keras.io/api/layers/normalization_layers/batch_normalization"
 )
 
-_ONE_PASS = (
-    "variance_algorithm=one-pass",
-    f"keras.ops.moments forms the variance as mean(x^2) - mean(x)^2, only on this backend; {_NN} (moments)",
-)
+_ONE_PASS = f"keras.ops.moments forms the variance as mean(x^2) - mean(x)^2, only on this backend; {_NN} (moments)"
 
 _NATIVE_MOMENTS = (
-    "storage=native",
     "keras.ops.moments returns the mean and the variance in x's dtype, and keras.ops.batch_normalization computes in"
-    f" it; {_NN}",
+    f" it; {_NN}"
 )
 
-_SUM_ROUNDED = (
-    "storage=H1",
-    f"the layer Add returns x + F(x) in 16 bits to LayerNormalization; {SOURCE}layers/merging/add.py",
-)
+_SUM_ROUNDED = f"the layer Add returns x + F(x) in 16 bits to LayerNormalization; {SOURCE}layers/merging/add.py"
 
 _EACH_ROUNDED = (
-    "storage=native",
     "each operation on 16-bit tensors rounds its result to 16 bits: the gate or the weights, every product and every"
-    f" sum; {_NN} (sigmoid, softmax)",
+    f" sum; {_NN} (sigmoid, softmax)"
 )
 
 _NOT_CLAMPED = (
@@ -189,7 +164,7 @@ def _negative(operator: str, *requirements: str) -> tuple[KnownViolation, ...]:
 
 #: The dtypes for operators whose accuracy class of 16-bit data hides the violation.
 _WIDE = ("float32", "float64")
-_MOMENTS = (_ONE_PASS,) if BACKEND == "torch" else ()
+_MOMENTS = {"variance_algorithm=one-pass": _ONE_PASS} if BACKEND == "torch" else {}
 _NEGATIVE = _negative("batch_norm", "BN-F1", "BN-G1", "BN-G2")
 
 _ADDED = (_BROADCAST, *((_BIAS,) if BACKEND == "tensorflow" else ()))
@@ -215,13 +190,11 @@ _TANGENT = {
     }.items()
 }
 
-LAYER_NORM = _declared(
-    *_EVERYWHERE, known_violations=(*_second_order("LN-G9", "LN-G12", "LN-G13", "LN-G14"), *_TANGENT["layer_norm"])
+LAYER_NORM = Departures(
+    _EVERYWHERE, known_violations=(*_second_order("LN-G9", "LN-G12", "LN-G13", "LN-G14"), *_TANGENT["layer_norm"])
 )
-BATCH_NORM = _declared(
-    *_EVERYWHERE,
-    _MOMENTUM,
-    *_MOMENTS,
+BATCH_NORM = Departures(
+    {**_EVERYWHERE, "momentum=old": _MOMENTUM, **_MOMENTS},
     known_violations=(*_NEGATIVE, *_second_order("BN-G10", "BN-G13", "BN-G14", "BN-G15")),
 )
 _CLIPPED = KnownViolation(
@@ -234,47 +207,41 @@ _CLIPPED = KnownViolation(
     dtypes=("float16",) if BACKEND == "torch" else ("float16", "bfloat16"),
     modes=("training",),
 )
-OPS_BATCH_NORM = _declared(
-    *_EVERYWHERE,
-    _NATIVE_MOMENTS,
-    *_MOMENTS,
+OPS_BATCH_NORM = Departures(
+    {**_EVERYWHERE, "storage=native": _NATIVE_MOMENTS, **_MOMENTS},
     known_violations=(*_NEGATIVE, _CLIPPED, *_second_order("BN-G10", "BN-G13", "BN-G14", "BN-G15", dtypes=_WIDE)),
 )
-RMS_NORM = _declared(*_EVERYWHERE, known_violations=_AUTOCAST)
-OPS_RMS_NORM = _declared(*_EVERYWHERE)
-GROUP_NORM = _declared(
-    *_EVERYWHERE,
-    *_MOMENTS,
+RMS_NORM = Departures(_EVERYWHERE, known_violations=_AUTOCAST)
+OPS_RMS_NORM = Departures(_EVERYWHERE)
+GROUP_NORM = Departures(
+    {**_EVERYWHERE, **_MOMENTS},
     known_violations=(
         *_negative("group_norm", "GN-F1", "GN-G1", "GN-G2"),
         *_second_order("GN-G9", "GN-G12", "GN-G13", "GN-G14"),
     ),
 )
-INSTANCE_NORM = _declared(
-    *_EVERYWHERE,
-    *_MOMENTS,
+INSTANCE_NORM = Departures(
+    {**_EVERYWHERE, **_MOMENTS},
     known_violations=(
         *_negative("instance_norm", "IN-F1", "IN-G1", "IN-G2"),
         *_second_order("IN-G9", "IN-G12", "IN-G13", "IN-G14"),
     ),
 )
-RESIDUAL = _declared(*_WITHOUT_MEAN, known_violations=_ADDED)
-PRE_NORM = _declared(
-    *_EVERYWHERE,
+RESIDUAL = Departures(_WITHOUT_MEAN, known_violations=_ADDED)
+PRE_NORM = Departures(
+    _EVERYWHERE,
     known_violations=(
         *_ADDED,
         *_second_order("PR-G6", "PR-G8", "PR-G9", "PR-G10", dtypes=_WIDE),
         *_TANGENT["pre_norm"],
     ),
 )
-POST_NORM = _declared(
-    *_EVERYWHERE,
-    _SUM_ROUNDED,
+POST_NORM = Departures(
+    {**_EVERYWHERE, "storage=H1": _SUM_ROUNDED},
     known_violations=(
         *_ADDED,
         *_second_order("PO-G6", "PO-G8", "PO-G9", "PO-G10", dtypes=_WIDE),
         *_TANGENT["post_norm"],
     ),
 )
-HIGHWAY = _declared(*_WITHOUT_MEAN, _EACH_ROUNDED, known_violations=(_BROADCAST,))
-MHC = _declared(*_WITHOUT_MEAN, _EACH_ROUNDED, known_violations=(_BROADCAST,))
+HIGHWAY = MHC = Departures({**_WITHOUT_MEAN, "storage=native": _EACH_ROUNDED}, known_violations=(_BROADCAST,))

@@ -15,8 +15,9 @@ import keras
 from keras import ops
 
 from ..binding import Binding
+from ..departures import Departures
 from .compiled import KEPT, compiled
-from .conventions import BATCH_NORM, GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM, DeclaredConventions
+from .conventions import BATCH_NORM, GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM
 
 
 def policy(x: Any, *weights: Any) -> str:
@@ -168,17 +169,8 @@ def _group_norm_of(
     return _with_parameters(layer, training)
 
 
-def _binding(operator: str, name: str, call: Callable[..., Any], declared: DeclaredConventions) -> Binding:
-    return Binding(
-        operator,
-        f"keras.layers.{name}",
-        call,
-        conventions=declared.conventions,
-        reasons=declared.reasons,
-        known_violations=declared.known_violations,
-        has_modes=True,
-        defaults=call,
-    )
+def _binding(operator: str, name: str, call: Callable[..., Any], departures: Departures) -> Binding:
+    return departures.binding(operator, f"keras.layers.{name}", call, has_modes=True, defaults=call)
 
 
 BINDINGS: tuple[Binding, ...] = (

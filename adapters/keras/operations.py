@@ -55,30 +55,7 @@ def _batch_norm_of(axis: int, eps: float, momentum: float, training: bool) -> Ca
 
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding(
-        "layer_norm",
-        "keras.ops.layer_normalization",
-        _layer_norm,
-        conventions=LAYER_NORM.conventions,
-        reasons=LAYER_NORM.reasons,
-        known_violations=LAYER_NORM.known_violations,
-        defaults=_layer_norm,
-    ),
-    Binding(
-        "rms_norm",
-        "keras.ops.rms_normalization",
-        _rms_norm,
-        conventions=OPS_RMS_NORM.conventions,
-        reasons=OPS_RMS_NORM.reasons,
-        known_violations=OPS_RMS_NORM.known_violations,
-        defaults=_rms_norm,
-    ),
-    Binding(
-        "batch_norm",
-        "keras.ops.batch_normalization(x, *keras.ops.moments(x))",
-        _batch_norm,
-        conventions=OPS_BATCH_NORM.conventions,
-        reasons=OPS_BATCH_NORM.reasons,
-        known_violations=OPS_BATCH_NORM.known_violations,
-    ),
+    LAYER_NORM.binding("layer_norm", "keras.ops.layer_normalization", _layer_norm, defaults=_layer_norm),
+    OPS_RMS_NORM.binding("rms_norm", "keras.ops.rms_normalization", _rms_norm, defaults=_rms_norm),
+    OPS_BATCH_NORM.binding("batch_norm", "keras.ops.batch_normalization(x, *keras.ops.moments(x))", _batch_norm),
 )

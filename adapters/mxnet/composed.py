@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -11,8 +12,10 @@ import mxnet as mx
 import numpy as np
 
 from ..binding import Binding
+from ..composed import highway, mhc, post_norm, pre_norm, residual
+from ..departures import Departures
 from ..known import KnownViolation
-from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_KNOWN_VIOLATIONS, LAYER_NORM_REASONS, SOURCE, gluon_layer_norm
+from .layers import LAYER_NORM, SOURCE, gluon_layer_norm
 
 #: Why the other operators round every operation.
 _EACH_ROUNDED = (
@@ -31,7 +34,6 @@ _BROADCAST = (
 )
 
 
-#: The known violations of mhc that come from the functions it is built of.
 def _subnormal_weight(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     """Whether softmax(logits) has a subnormal weight."""
     logits = np.asarray(inputs["logits"], np.float64)
@@ -40,6 +42,7 @@ def _subnormal_weight(inputs: Mapping[str, Any], settings: Mapping[str, Any]) ->
     return bool(((weights > 0) & (weights < 2.0**-126)).any())
 
 
+#: The known violations of mhc that come from the functions it is built of.
 _MHC_KNOWN_VIOLATIONS = (
     KnownViolation(
         "CM-S2",
@@ -65,29 +68,7 @@ _MHC_KNOWN_VIOLATIONS = (
 )
 
 
-def _residual(x, branch, *, shortcut=None, activation=None):
-    y = branch(x) + (x if shortcut is None else shortcut(x))
-    return y if activation is None else activation(y)
-
-
-def _pre_norm(x, sublayer, gamma, beta, *, eps):
-    return x + sublayer(gluon_layer_norm(x, gamma, beta, eps=eps, axes=(-1,)))
-
-
-def _post_norm(x, sublayer, gamma, beta, *, eps):
-    return gluon_layer_norm(x + sublayer(x), gamma, beta, eps=eps, axes=(-1,))
-
-
-def _highway(x, transform, gate, *, carry=None):
-    t = mx.nd.sigmoid(gate(x))
-    c = 1 - t if carry is None else mx.nd.sigmoid(carry(x))
-    return transform(x) * t + x * c
-
-
-def _mhc(x, branches, logits, *, fuse=None):
-    outputs = [branch(x) for branch in branches]
-    if fuse is not None:
-        return x + fuse(outputs)
+def _weighted(x, logits, outputs):
     weights = mx.nd.softmax(logits, axis=0)
     weighted = [
         mx.nd.broadcast_mul(output, weights[k].reshape((1,) * len(output.shape))) for k, output in enumerate(outputs)
@@ -95,34 +76,18 @@ def _mhc(x, branches, logits, *, fuse=None):
     return x + reduce(add, weighted)
 
 
-def _block(operator: str, name: str, call: Callable[..., Any]) -> Binding:
-    return Binding(
-        operator,
-        name,
-        call,
-        conventions=LAYER_NORM_CONVENTIONS,
-        reasons=LAYER_NORM_REASONS,
-        known_violations=(*LAYER_NORM_KNOWN_VIOLATIONS, *_BROADCAST),
-    )
-
-
-def _native(
-    operator: str, name: str, call: Callable[..., Any], known_violations: tuple[KnownViolation, ...] = ()
-) -> Binding:
-    return Binding(
-        operator,
-        name,
-        call,
-        conventions={"storage": "native"},
-        reasons={"storage": _EACH_ROUNDED},
-        known_violations=(*_BROADCAST, *known_violations),
-    )
-
+_BLOCK = replace(LAYER_NORM, known_violations=(*LAYER_NORM.known_violations, *_BROADCAST))
+_ARITHMETIC = Departures({"storage=native": _EACH_ROUNDED}, _BROADCAST)
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding("residual", "mxnet x + branch(x)", _residual, known_violations=_BROADCAST),
-    _block("pre_norm", "mxnet x + sublayer(gluon.nn.LayerNorm(x))", _pre_norm),
-    _block("post_norm", "mxnet gluon.nn.LayerNorm(x + sublayer(x))", _post_norm),
-    _native("highway", "mxnet H * t + x * (1 - t)", _highway),
-    _native("mhc", "mxnet x + sum(softmax(logits)[k] * H[k])", _mhc, _MHC_KNOWN_VIOLATIONS),
+    Binding("residual", "mxnet x + branch(x)", residual, known_violations=_BROADCAST),
+    _BLOCK.binding("pre_norm", "mxnet x + sublayer(gluon.nn.LayerNorm(x))", pre_norm(gluon_layer_norm)),
+    _BLOCK.binding("post_norm", "mxnet gluon.nn.LayerNorm(x + sublayer(x))", post_norm(gluon_layer_norm)),
+    _ARITHMETIC.binding("highway", "mxnet H * t + x * (1 - t)", highway(mx.nd.sigmoid)),
+    _ARITHMETIC.binding(
+        "mhc",
+        "mxnet x + sum(softmax(logits)[k] * H[k])",
+        mhc(_weighted),
+        known_violations=(*_BROADCAST, *_MHC_KNOWN_VIOLATIONS),
+    ),
 )

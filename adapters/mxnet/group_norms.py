@@ -15,6 +15,7 @@ import mxnet as mx
 from mxnet.gluon import nn
 
 from ..binding import Binding
+from ..departures import Departures
 from ..known import KnownViolation
 from .layers import SOURCE, affine
 
@@ -62,39 +63,33 @@ def _accepts_samples(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str
 
 _GROUP_NORM = f"{SOURCE}nn/group_norm-inl.h"
 
-BINDINGS: tuple[Binding, ...] = (
-    Binding(
-        "group_norm",
-        "mxnet.gluon.nn.GroupNorm(x) * gamma + beta",
-        _group_norm,
-        conventions={"eps_dtype": "float32", "storage": "native"},
-        reasons={
-            "eps_dtype": f"eps is a parameter of type float, which is a float32; {_GROUP_NORM} (GroupNormParam)",
-            "storage": (
-                "for float16 data the saved mean and deviation, and every step on x, are float16; "
-                f"{_GROUP_NORM} (GroupNormCompute)"
-            ),
-        },
-        known_violations=(
-            KnownViolation(
-                "CM-S2",
-                "a batch without samples raises 'Shape size mismatch'",
-                links=(f"{_GROUP_NORM} (GroupNormCompute)",),
-                failures=("raises",),
-            ),
+_OF_GROUPS = Departures(
+    {
+        "eps_dtype=float32": f"eps is a parameter of type float, which is a float32; {_GROUP_NORM} (GroupNormParam)",
+        "storage=native": (
+            "for float16 data the saved mean and deviation, and every step on x, are float16; "
+            f"{_GROUP_NORM} (GroupNormCompute)"
         ),
-        accepts=_accepts,
+    },
+    known_violations=(
+        KnownViolation(
+            "CM-S2",
+            "a batch without samples raises 'Shape size mismatch'",
+            links=(f"{_GROUP_NORM} (GroupNormCompute)",),
+            failures=("raises",),
+        ),
     ),
-    Binding(
-        "instance_norm",
-        "mxnet.gluon.nn.InstanceNorm",
-        _instance_norm,
-        conventions={"eps_dtype": "float32"},
-        reasons={
-            "eps_dtype": (
-                f"eps is a parameter of type float, which is a float32; {SOURCE}instance_norm-inl.h (InstanceNormParam)"
-            )
-        },
-        accepts=_accepts_samples,
-    ),
+)
+
+_OF_SAMPLES = Departures(
+    {
+        "eps_dtype=float32": (
+            f"eps is a parameter of type float, which is a float32; {SOURCE}instance_norm-inl.h (InstanceNormParam)"
+        )
+    }
+)
+
+BINDINGS: tuple[Binding, ...] = (
+    _OF_GROUPS.binding("group_norm", "mxnet.gluon.nn.GroupNorm(x) * gamma + beta", _group_norm, accepts=_accepts),
+    _OF_SAMPLES.binding("instance_norm", "mxnet.gluon.nn.InstanceNorm", _instance_norm, accepts=_accepts_samples),
 )

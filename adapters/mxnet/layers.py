@@ -22,6 +22,7 @@ from mxnet import autograd
 from mxnet.gluon import nn
 
 from ..binding import Binding
+from ..departures import Departures
 from ..known import Failure, KnownViolation, float32_momentum, near_float32_momentum
 
 SOURCE = "https://github.com/apache/mxnet/blob/v1.9.x/src/operator/"
@@ -139,38 +140,28 @@ def _step(operator: Callable[..., Any], x: Any, parameters: Any, mean: Any, vari
 #: Why a sum with a 16-bit number is a 16-bit number, whatever the other one is.
 _HALF = "https://github.com/apache/mxnet/blob/v1.9.x/3rdparty/mshadow/mshadow/half.h (MSHADOW_HALF_OPERATOR)"
 
-#: The conventions that LayerNorm declares, and every layer that contains one; and the reasons.
-LAYER_NORM_CONVENTIONS: Mapping[str, str] = {"eps_dtype": "float32", "storage": "native"}
-LAYER_NORM_REASONS: Mapping[str, str] = {
-    "eps_dtype": f"eps is a parameter of type float, which is a float32; {SOURCE}nn/layer_norm-inl.h (LayerNormParam)",
-    "storage": (
-        "for float16 data eps, the saved mean and deviation, and every step of the backward pass are float16; "
-        f"{SOURCE}nn/layer_norm_cpu.h (LayerNormCPUKernel), {SOURCE}nn/layer_norm-inl.h (LayerNormGradComputeGeneral)"
-    ),
-}
-
-#: The known violations of LayerNorm, and of every layer that contains one.
-LAYER_NORM_KNOWN_VIOLATIONS = (
-    KnownViolation(
-        "CM-S2",
-        "the backward pass of an empty batch raises 'Shape size mismatch 0 v.s. 1', the forward pass does not",
-        links=(f"{SOURCE}nn/layer_norm-inl.h (LayerNormGradComputeGeneral)",),
-        failures=("raises",),
-        outputs=("gradient",),
+#: What LayerNorm declares, and every layer that contains one.
+LAYER_NORM = Departures(
+    {
+        "eps_dtype=float32": (
+            f"eps is a parameter of type float, which is a float32; {SOURCE}nn/layer_norm-inl.h (LayerNormParam)"
+        ),
+        "storage=native": (
+            "for float16 data eps, the saved mean and deviation, and every step of the backward pass are float16; "
+            f"{SOURCE}nn/layer_norm_cpu.h (LayerNormCPUKernel), {SOURCE}nn/layer_norm-inl.h"
+            " (LayerNormGradComputeGeneral)"
+        ),
+    },
+    known_violations=(
+        KnownViolation(
+            "CM-S2",
+            "the backward pass of an empty batch raises 'Shape size mismatch 0 v.s. 1', the forward pass does not",
+            links=(f"{SOURCE}nn/layer_norm-inl.h (LayerNormGradComputeGeneral)",),
+            failures=("raises",),
+            outputs=("gradient",),
+        ),
     ),
 )
-
-_BATCH_NORM_CONVENTIONS: Mapping[str, str] = {"momentum": "old", "storage": "native"}
-_BATCH_NORM_REASONS: Mapping[str, str] = {
-    "momentum": (
-        "moving_mean = moving_mean * momentum + data_mean * (1 - momentum); "
-        "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/gluon/nn/index.html#mxnet.gluon.nn.BatchNorm"
-    ),
-    "storage": (
-        "for float16 data eps and var + eps are rounded to float16, so that a variance above 65504 makes y beta, and"
-        f" the backward pass holds a part of dx in float16; {SOURCE}nn/batch_norm.cc (VARIANCE_TO_INVSTD), {_HALF}"
-    ),
-}
 
 #: Why the running variance is wrong; the project's tests pin it with its numbers.
 _INVERTED = (
@@ -196,34 +187,47 @@ def _off_by_eps(failure: Failure) -> Any:
     return near | (~np.isfinite(failure.got) & (variance + eps == 0))
 
 
-_BATCH_NORM_KNOWN_VIOLATIONS = (
-    KnownViolation(
-        "BN-S1",
-        "momentum is a parameter of type float, so that the weights of the moving average are float32 numbers, also"
-        " where the statistics are float64",
-        links=(f"{SOURCE}nn/batch_norm-inl.h (BatchNormParam)",),
-        failures=("value",),
-        outputs=("new_running_mean",),
-        dtypes=("float64",),
-        modes=("training",),
-        where="a momentum that no float32 number is",
-        cases=float32_momentum,
-        predicts=near_float32_momentum,
-    ),
-    *(
+_BATCH_NORM = Departures(
+    {
+        "momentum=old": (
+            "moving_mean = moving_mean * momentum + data_mean * (1 - momentum); "
+            "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/gluon/nn/index.html#mxnet.gluon.nn.BatchNorm"
+        ),
+        "storage=native": (
+            "for float16 data eps and var + eps are rounded to float16, so that a variance above 65504 makes y beta,"
+            " and the backward pass holds a part of dx in float16;"
+            f" {SOURCE}nn/batch_norm.cc (VARIANCE_TO_INVSTD), {_HALF}"
+        ),
+    },
+    known_violations=(
         KnownViolation(
-            one,
-            _INVERTED,
-            links=(f"{SOURCE}nn/batch_norm.cc (INVSTD_TO_VARIANCE)",),
-            failures=("value", "infinite", "nan"),
-            outputs=("new_running_var",),
-            dtypes=("float32", "float64"),
+            "BN-S1",
+            "momentum is a parameter of type float, so that the weights of the moving average are float32 numbers, also"
+            " where the statistics are float64",
+            links=(f"{SOURCE}nn/batch_norm-inl.h (BatchNormParam)",),
+            failures=("value",),
+            outputs=("new_running_mean",),
+            dtypes=("float64",),
             modes=("training",),
-            where="off by no more than a few roundings of var + eps, or infinite or NaN where both are 0",
-            predicts=_off_by_eps,
-            always=False,  # it does not show if eps is small compared with the variance
-        )
-        for one in ("BN-S2", "BN-S3", "BN-S4", "CM-P2")
+            where="a momentum that no float32 number is",
+            cases=float32_momentum,
+            predicts=near_float32_momentum,
+        ),
+        *(
+            KnownViolation(
+                one,
+                _INVERTED,
+                links=(f"{SOURCE}nn/batch_norm.cc (INVSTD_TO_VARIANCE)",),
+                failures=("value", "infinite", "nan"),
+                outputs=("new_running_var",),
+                dtypes=("float32", "float64"),
+                modes=("training",),
+                where="off by no more than a few roundings of var + eps, or infinite or NaN where both are 0",
+                predicts=_off_by_eps,
+                always=False,  # it does not show if eps is small compared with the variance
+            )
+            for one in ("BN-S2", "BN-S3", "BN-S4", "CM-P2")
+        ),
     ),
 )
 
@@ -233,33 +237,9 @@ def _last_axis(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | Non
     return None if len(axes) == 1 else f"LayerNorm normalises over one axis, not over {len(axes)}"
 
 
-def _layer_norm_binding(name: str, call: Callable[..., Any]) -> Binding:
-    return Binding(
-        operator="layer_norm",
-        name=name,
-        call=call,
-        conventions=LAYER_NORM_CONVENTIONS,
-        reasons=LAYER_NORM_REASONS,
-        known_violations=LAYER_NORM_KNOWN_VIOLATIONS,
-        accepts=_last_axis,
-    )
-
-
-def _batch_norm_binding(name: str, call: Callable[..., Any]) -> Binding:
-    return Binding(
-        operator="batch_norm",
-        name=name,
-        call=call,
-        conventions=_BATCH_NORM_CONVENTIONS,
-        reasons=_BATCH_NORM_REASONS,
-        known_violations=_BATCH_NORM_KNOWN_VIOLATIONS,
-        has_modes=True,
-    )
-
-
 BINDINGS: tuple[Binding, ...] = (
-    _layer_norm_binding("mxnet.gluon.nn.LayerNorm", gluon_layer_norm),
-    _layer_norm_binding("mxnet.nd.LayerNorm", function_layer_norm),
-    _batch_norm_binding("mxnet.gluon.nn.BatchNorm", _gluon_batch_norm),
-    _batch_norm_binding("mxnet.nd.BatchNorm", _function_batch_norm),
+    LAYER_NORM.binding("layer_norm", "mxnet.gluon.nn.LayerNorm", gluon_layer_norm, accepts=_last_axis),
+    LAYER_NORM.binding("layer_norm", "mxnet.nd.LayerNorm", function_layer_norm, accepts=_last_axis),
+    _BATCH_NORM.binding("batch_norm", "mxnet.gluon.nn.BatchNorm", _gluon_batch_norm, has_modes=True),
+    _BATCH_NORM.binding("batch_norm", "mxnet.nd.BatchNorm", _function_batch_norm, has_modes=True),
 )

@@ -17,6 +17,7 @@ from onnx import TensorProto
 
 from ...spec.layout import Layout
 from ..binding import Binding
+from ..departures import Departures
 from ..known import Failure, KnownViolation, float32_momentum, near_float32_momentum
 from .models import Node, described
 
@@ -29,11 +30,8 @@ class Evaluator:
     name: str
     #: run(node, arrays by name) -> the outputs.
     run: Callable[[Node, Mapping[str, np.ndarray]], Sequence[np.ndarray]]
-    #: For each operator: its conventions besides those of ONNX, and the reasons.
-    conventions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    reasons: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    #: For each operator: its known violations besides those of ONNX itself.
-    known_violations: Mapping[str, tuple[KnownViolation, ...]] = field(default_factory=dict)
+    #: For each operator: how it departs from the specification, besides what ONNX itself does.
+    departures: Mapping[str, Departures] = field(default_factory=dict)
 
 
 _SPEC = "https://onnx.ai/onnx/operators/onnx__"
@@ -50,23 +48,19 @@ _NAMES: Mapping[str, str] = {
 #: Why eps is held in float32, in all operators.
 _EPS = "epsilon is an attribute of type float, which is a float32; " + _SPEC
 
-#: The conventions that ONNX's text gives. It rounds to 16 bits before the gain in places; ONNX Runtime does not.
-_CONVENTIONS: Mapping[str, Mapping[str, str]] = {
-    "batch_norm": {"momentum": "old"},
-    "group_norm": {"variance_algorithm": "one-pass"},
-}
-
 #: The function that defines GroupNormalization in ONNX; both evaluators run it.
 _BODY = "https://github.com/onnx/onnx/blob/main/onnx/defs/nn/defs.cc (GroupNormalization)"
 
-_REASONS: Mapping[str, Mapping[str, str]] = {
+#: The conventions that ONNX's text gives. It rounds to 16 bits before the gain in places; ONNX Runtime does not.
+_FOLLOWS: Mapping[str, Mapping[str, str]] = {
     "batch_norm": {
-        "momentum": (
+        "momentum=old": (
             "running_mean = input_mean * momentum + current_mean * (1 - momentum); " + _SPEC + "BatchNormalization.html"
         ),
     },
     "group_norm": {
-        "variance_algorithm": "the function that defines it has Var = Sub(MeanOfSquare, SquareOfMean); " + _BODY,
+        "variance_algorithm=one-pass": "the function that defines it has Var = Sub(MeanOfSquare, SquareOfMean); "
+        + _BODY,
     },
 }
 
@@ -234,24 +228,12 @@ def bindings_of(evaluator: Evaluator) -> tuple[Binding, ...]:
     """The bindings of one evaluator."""
 
     def binding(operator: str, call: Callable[..., Any], **more: Any) -> Binding:
-        name = _NAMES[operator]
-        return Binding(
-            operator=operator,
-            name=f"{evaluator.name} {name}",
-            call=call,
-            conventions={
-                "eps_dtype": "float32",
-                **_CONVENTIONS.get(operator, {}),
-                **evaluator.conventions.get(operator, {}),
-            },
-            reasons={
-                "eps_dtype": f"{_EPS}{name}.html",
-                **_REASONS.get(operator, {}),
-                **evaluator.reasons.get(operator, {}),
-            },
-            known_violations=(*_KNOWN_VIOLATIONS.get(operator, ()), *evaluator.known_violations.get(operator, ())),
-            **more,
+        name, own = _NAMES[operator], evaluator.departures.get(operator, Departures())
+        departures = Departures(
+            {"eps_dtype=float32": f"{_EPS}{name}.html", **_FOLLOWS.get(operator, {}), **own.follows},
+            (*_KNOWN_VIOLATIONS.get(operator, ()), *own.known_violations),
         )
+        return departures.binding(operator, f"{evaluator.name} {name}", call, **more)
 
     return (
         binding("layer_norm", _layer_norm(evaluator)),

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from onnx.reference import ReferenceEvaluator
 
+from ..departures import Departures
 from ..known import Failure, KnownViolation, Predicted
 from .bindings import Evaluator
 from .models import Node, model
@@ -24,31 +25,6 @@ def _run(node: Node, arrays: Mapping[str, np.ndarray]) -> Sequence[np.ndarray]:
 
 _OPS = "https://github.com/onnx/onnx/blob/main/onnx/reference/ops/"
 
-#: Why 16-bit data is computed in 16 bits throughout.
-_NATIVE = {
-    "layer_norm": (
-        "every step is computed in the dtype of X, although stash_type=1 asks for the statistics in float32: mended"
-        " after 1.23.2 by https://github.com/onnx/onnx/pull/8439; " + _OPS + "op_layer_normalization.py"
-    ),
-    "batch_norm": (
-        "the variance, the normalised value and the moving average are computed in the dtype of X; "
-        + _OPS
-        + "op_batch_normalization.py"
-    ),
-    "rms_norm": (
-        "every step is computed in the dtype of X, although stash_type=1 asks for the first stage in float32; "
-        + _OPS
-        + "op_rms_normalization.py"
-    ),
-    "instance_norm": f"every step is computed in the dtype of X; {_OPS}op_instance_normalization.py",
-}
-
-#: Why 16-bit data is rounded before the gain: the evaluator runs the function that defines the operator.
-_SECOND_STAGE = (
-    "the first stage is float32 by stash_type=1, the second has the dtype of X;"
-    " https://onnx.ai/onnx/operators/onnx__GroupNormalization.html"
-)
-
 
 def _rounded_parameters(failure: Failure) -> Predicted:
     """The elements that rounding gamma and beta to the dtype of X explains."""
@@ -64,13 +40,25 @@ def _rounded_parameters(failure: Failure) -> Predicted:
     return np.abs(failure.got - failure.expected) <= failure.envelope + rounding
 
 
-EVALUATOR = Evaluator(
-    "onnx.reference",
-    _run,
-    conventions={**{operator: {"storage": "native"} for operator in _NATIVE}, "group_norm": {"storage": "H1"}},
-    reasons={operator: {"storage": reason} for operator, reason in {**_NATIVE, "group_norm": _SECOND_STAGE}.items()},
-    known_violations={
-        "batch_norm": (
+#: 16-bit data is computed in 16 bits throughout, or in group_norm rounded before the gain.
+_DEPARTURES = {
+    "layer_norm": Departures(
+        {
+            "storage=native": (
+                "every step is computed in the dtype of X, although stash_type=1 asks for the statistics in float32:"
+                " mended after 1.23.2 by https://github.com/onnx/onnx/pull/8439;"
+                f" {_OPS}op_layer_normalization.py"
+            )
+        }
+    ),
+    "batch_norm": Departures(
+        {
+            "storage=native": (
+                "the variance, the normalised value and the moving average are computed in the dtype of X;"
+                f" {_OPS}op_batch_normalization.py"
+            )
+        },
+        known_violations=(
             KnownViolation(
                 "CM-D3",
                 "running_mean and running_var are cast to the dtype of X, where the operator gives them that of"
@@ -82,7 +70,27 @@ EVALUATOR = Evaluator(
                 modes=("training",),
             ),
         ),
-        "group_norm": (
+    ),
+    "rms_norm": Departures(
+        {
+            "storage=native": (
+                "every step is computed in the dtype of X, although stash_type=1 asks for the first stage in float32;"
+                f" {_OPS}op_rms_normalization.py"
+            )
+        }
+    ),
+    "instance_norm": Departures(
+        {"storage=native": f"every step is computed in the dtype of X; {_OPS}op_instance_normalization.py"}
+    ),
+    # The evaluator runs the function that defines the operator.
+    "group_norm": Departures(
+        {
+            "storage=H1": (
+                "the first stage is float32 by stash_type=1, the second has the dtype of X;"
+                " https://onnx.ai/onnx/operators/onnx__GroupNormalization.html"
+            )
+        },
+        known_violations=(
             KnownViolation(
                 "CM-D1",
                 "the function that defines it casts scale and bias to the dtype of X, float32 ones too",
@@ -94,5 +102,7 @@ EVALUATOR = Evaluator(
                 always=False,
             ),
         ),
-    },
-)
+    ),
+}
+
+EVALUATOR = Evaluator("onnx.reference", _run, _DEPARTURES)

@@ -13,20 +13,21 @@ import tensorflow as tf
 
 from ...spec.errors import Unsupported
 from ..binding import Binding
+from ..departures import Departures
 from .moments import SOURCE, move_axis
 
 _NAME = "tf.compat.v1.nn.fused_batch_norm"
 
 _KERNEL = f"{SOURCE}core/kernels/fused_batch_norm_op.cc"
 
-_CONVENTIONS = {"running_variance": "bessel"}
-
-_REASONS = {
-    "running_variance": (
-        "the variance in the moving average is the unbiased one, although the batch is normalised by the biased one;"
-        f" {_KERNEL} (rest_size_adjust) and https://github.com/tensorflow/tensorflow/issues/55545"
-    ),
-}
+_DEPARTURES = Departures(
+    {
+        "running_variance=bessel": (
+            "the variance in the moving average is the unbiased one, although the batch is normalised by the biased"
+            f" one; {_KERNEL} (rest_size_adjust) and https://github.com/tensorflow/tensorflow/issues/55545"
+        ),
+    }
+)
 
 
 def _fused_batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
@@ -54,13 +55,4 @@ def _accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
     return None if len(shape) == 4 else f"{_NAME} takes rank 4, not {len(shape)}"
 
 
-BINDINGS: tuple[Binding, ...] = (
-    Binding(
-        "batch_norm",
-        _NAME,
-        _fused_batch_norm,
-        conventions=_CONVENTIONS,
-        reasons=_REASONS,
-        accepts=_accepts,
-    ),
-)
+BINDINGS: tuple[Binding, ...] = (_DEPARTURES.binding("batch_norm", _NAME, _fused_batch_norm, accepts=_accepts),)

@@ -12,20 +12,22 @@ from typing import Any
 import tensorflow as tf
 
 from ..binding import Binding
+from ..departures import Departures
 from ..known import ONE_OF, KnownViolation, wrong_second_derivative
 
 SOURCE = "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/"
 
 _NN = f"{SOURCE}python/ops/nn_impl.py"
 
-#: The conventions of batch_normalization, and so of everything normalised with it; and the reasons.
-CONVENTIONS = {"storage": "native"}
-REASONS = {
-    "storage": (
-        "tf.nn.moments returns the mean and the variance in x's dtype, and tf.nn.batch_normalization computes in it:"
-        f" each operation on 16-bit tensors rounds its result to 16 bits; {_NN}"
-    ),
-}
+#: What batch_normalization declares, and so everything normalised with it.
+NORMALISED = Departures(
+    {
+        "storage=native": (
+            "tf.nn.moments returns the mean and the variance in x's dtype, and tf.nn.batch_normalization computes in"
+            f" it: each operation on 16-bit tensors rounds its result to 16 bits; {_NN}"
+        ),
+    }
+)
 
 
 def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float, axes: tuple[int, ...]) -> Any:
@@ -86,20 +88,16 @@ def second_order_violations(second_order: str, *nested: str) -> tuple[KnownViola
 
 
 BINDINGS: tuple[Binding, ...] = (
-    Binding(
+    NORMALISED.binding(
         "layer_norm",
         "tf.nn.moments + tf.nn.batch_normalization",
         layer_norm,
-        conventions=CONVENTIONS,
-        reasons=REASONS,
         known_violations=second_order_violations("LN-G9", "LN-G12", "LN-G13", "LN-G14"),
     ),
-    Binding(
+    NORMALISED.binding(
         "batch_norm",
         "tf.nn.moments + tf.nn.batch_normalization",
         _batch_norm,
-        conventions=CONVENTIONS,
-        reasons=REASONS,
         known_violations=second_order_violations("BN-G10", "BN-G13", "BN-G14", "BN-G15"),
     ),
 )

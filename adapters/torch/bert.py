@@ -16,8 +16,8 @@ from torch import nn
 from torch.func import functional_call
 
 from ..binding import Binding
-from .composed import BROADCAST, IN_POST_NORM
-from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_REASONS, having, lent
+from .composed import IN_POST_NORM
+from .layers import LAYER_NORM, having, lent
 from .seams import Block, Tensors, accepts, heads, lend, recorded, takes_no_part, weights
 
 _BLOCKS = (
@@ -94,15 +94,15 @@ def bindings() -> tuple[Binding, ...]:
     """The bindings of the layers; none if ``transformers`` is not installed."""
     if importlib.util.find_spec("transformers") is None:
         return ()
-    same: dict[str, Any] = {"conventions": LAYER_NORM_CONVENTIONS, "reasons": LAYER_NORM_REASONS, "load": _load}
     return (
-        Binding(
+        IN_POST_NORM.binding("post_norm", "transformers BertSelfOutput", _post_norm, has_modes=True, load=_load),
+        LAYER_NORM.binding(
             "post_norm",
-            "transformers BertSelfOutput",
-            _post_norm,
-            known_violations=(*BROADCAST, *IN_POST_NORM),
-            has_modes=True,
-            **same,
+            "transformers BertLayer",
+            takes_no_part,
+            known_violations=(),
+            accepts=accepts,
+            seams=_seams,
+            load=_load,
         ),
-        Binding("post_norm", "transformers BertLayer", takes_no_part, accepts=accepts, seams=_seams, **same),
     )

@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from ..binding import Binding
-from .layers import LAYER_NORM_CONVENTIONS, LAYER_NORM_REASONS
+from .layers import LAYER_NORM
 from .seams import Block, Tensors, accepts, heads, lend, recorded, takes_no_part, weights
 
 _BLOCKS = (Block("norm1", "self_attn", "dropout1"), Block("norm2", "linear1", "dropout2"))
@@ -36,12 +36,11 @@ def _seams(x: Any, gamma: Any, beta: Any, g: Any, *, eps: float, seed: int, norm
 
 
 def _binding(operator: str, norm_first: bool) -> Binding:
-    return Binding(
+    return LAYER_NORM.binding(
         operator,
         f"torch.nn.TransformerEncoderLayer(norm_first={norm_first})",
         takes_no_part,
-        conventions=LAYER_NORM_CONVENTIONS,
-        reasons=LAYER_NORM_REASONS,
+        known_violations=(),
         accepts=accepts,
         seams=partial(_seams, norm_first=norm_first),
     )

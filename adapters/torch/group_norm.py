@@ -17,13 +17,14 @@ from torch.nn import functional
 
 from ...spec.errors import Unsupported
 from ..binding import Binding
+from ..departures import Departures
 from ..known import KnownViolation
 from .batch_norm_cuda import INSTANCE_NORM_ON_CUDA
 from .bridge import SOURCE
 from .group_norm_cuda import ON_CUDA
 from .group_norm_forward import FORWARD
 from .instance_norm_cpu import ON_CPU as INSTANCE_NORM_ON_CPU
-from .layers import SAVED, constants_in_forward_mode, having, lent, second_order_of_beta_alone
+from .layers import SAVED, beta_alone, constants_in_forward_mode, having, lent, second_order_of_beta_alone
 
 _GROUP_NORM = f"{SOURCE}aten/src/ATen/native/group_norm.cpp"
 
@@ -112,11 +113,6 @@ def _accepts_rank(name: str, rank: int):
     return accepts
 
 
-def _beta_alone(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether beta is given and gamma is not."""
-    return inputs["gamma"] is None and inputs["beta"] is not None
-
-
 def _one_value(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     """Whether x has one sample with one value in each group."""
     return inputs["x"].size == settings["groups"]
@@ -127,74 +123,66 @@ def _has_parameters(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> b
     return inputs["gamma"] is not None or inputs["beta"] is not None
 
 
-def _group_norm_binding(name: str, call, has_modes: bool) -> Binding:
-    return Binding(
-        "group_norm",
-        name,
-        call,
-        conventions={"storage": "H2", "variance_algorithm": "one-pass"},
-        reasons={"storage": SAVED, "variance_algorithm": _ONE_PASS},
-        known_violations=(
-            KnownViolation(
-                "CM-T3",
-                "the gradient of a beta without a gamma raises 'tensor does not have a device'",
-                links=(f"{_GROUP_NORM} (native_group_norm_backward)",),
-                failures=("raises",),
-                where="beta without gamma",
-                cases=_beta_alone,
-            ),
-            KnownViolation(
-                "CM-T1",
-                "one sample with one value a group raises 'Expected more than 1 value per channel', several do not",
-                links=(
-                    f"{SOURCE}torch/nn/functional.py (group_norm, _verify_batch_size)",
-                    "https://github.com/pytorch/pytorch/issues/19250",
-                ),
-                failures=("raises",),
-                outputs=("y",),
-                where="one sample, one value a group",
-                cases=_one_value,
-            ),
-            *FORWARD,
-            *ON_CUDA,
+_OF_GROUPS = Departures(
+    {"storage=H2": SAVED, "variance_algorithm=one-pass": _ONE_PASS},
+    known_violations=(
+        KnownViolation(
+            "CM-T3",
+            "the gradient of a beta without a gamma raises 'tensor does not have a device'",
+            links=(f"{_GROUP_NORM} (native_group_norm_backward)",),
+            failures=("raises",),
+            where="beta without gamma",
+            cases=beta_alone,
         ),
-        has_modes=has_modes,
-        defaults=call,
-    )
+        KnownViolation(
+            "CM-T1",
+            "one sample with one value a group raises 'Expected more than 1 value per channel', several do not",
+            links=(
+                f"{SOURCE}torch/nn/functional.py (group_norm, _verify_batch_size)",
+                "https://github.com/pytorch/pytorch/issues/19250",
+            ),
+            failures=("raises",),
+            outputs=("y",),
+            where="one sample, one value a group",
+            cases=_one_value,
+        ),
+        *FORWARD,
+        *ON_CUDA,
+    ),
+)
+
+_OF_SAMPLES = Departures(
+    {
+        "storage=H2": f"it is batch_norm of N C channels: {SAVED}; {_INSTANCE_NORM}",
+        "single_value=error": (
+            "one position raises ValueError 'Expected more than 1 spatial element when training', whatever the"
+            f" number of samples; {SOURCE}torch/nn/functional.py (_verify_spatial_size)"
+        ),
+    },
+    known_violations=(
+        KnownViolation(
+            "CM-S2",
+            "gamma and beta are repeated for each sample, which fails where there is none",
+            links=(_INSTANCE_NORM, "https://github.com/pytorch/pytorch/issues/39049"),
+            failures=("raises",),
+            outputs=("y",),
+            where="gamma or beta given",
+            cases=_has_parameters,
+        ),
+        second_order_of_beta_alone("IN-G9"),
+        *constants_in_forward_mode("IN-G13", "IN-G14", issue="196699"),
+        *INSTANCE_NORM_ON_CPU,
+        *INSTANCE_NORM_ON_CUDA,
+    ),
+)
+
+
+def _group_norm_binding(name: str, call, has_modes: bool) -> Binding:
+    return _OF_GROUPS.binding("group_norm", name, call, has_modes=has_modes, defaults=call)
 
 
 def _instance_norm_binding(name: str, call, has_modes: bool, **more: Any) -> Binding:
-    return Binding(
-        "instance_norm",
-        name,
-        call,
-        conventions={"storage": "H2", "single_value": "error"},
-        reasons={
-            "storage": f"it is batch_norm of N C channels: {SAVED}; {_INSTANCE_NORM}",
-            "single_value": (
-                "one position raises ValueError 'Expected more than 1 spatial element when training', whatever the"
-                f" number of samples; {SOURCE}torch/nn/functional.py (_verify_spatial_size)"
-            ),
-        },
-        known_violations=(
-            KnownViolation(
-                "CM-S2",
-                "gamma and beta are repeated for each sample, which fails where there is none",
-                links=(_INSTANCE_NORM, "https://github.com/pytorch/pytorch/issues/39049"),
-                failures=("raises",),
-                outputs=("y",),
-                where="gamma or beta given",
-                cases=_has_parameters,
-            ),
-            second_order_of_beta_alone("IN-G9"),
-            *constants_in_forward_mode("IN-G13", "IN-G14", issue="196699"),
-            *INSTANCE_NORM_ON_CPU,
-            *INSTANCE_NORM_ON_CUDA,
-        ),
-        has_modes=has_modes,
-        defaults=call,
-        **more,
-    )
+    return _OF_SAMPLES.binding("instance_norm", name, call, has_modes=has_modes, defaults=call, **more)
 
 
 def _module_binding(kind: type[nn.Module], rank: int) -> Binding:

@@ -17,6 +17,7 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from ..binding import Binding
+from ..departures import Departures
 from ..known import KnownViolation
 from .batch_norm_cpu import ON_CPU
 from .batch_norm_cuda import ON_CUDA
@@ -37,30 +38,12 @@ _SUMMED = (
     f" {SOURCE}aten/src/ATen/native/cpu/layer_norm_kernel.cpp (LayerNormBackwardKernelImplInternal)"
 )
 
-#: The conventions that LayerNorm declares, and every layer that contains one; and the reasons.
-LAYER_NORM_CONVENTIONS = {"storage": "H2"}
-LAYER_NORM_REASONS = {"storage": SAVED + _SUMMED}
-
-_BATCH_NORM_CONVENTIONS = {"storage": "H2", "running_variance": "bessel", "single_value": "error"}
-
-_BATCH_NORM_REASONS = {
-    "storage": SAVED,
-    "running_variance": (
-        "the variance in the moving average is the unbiased one, although the batch is normalised by the biased one; "
-        + _DOCS
-        + "torch.nn.BatchNorm1d.html"
-    ),
-    "single_value": (
-        "training on one value per channel raises ValueError 'Expected more than 1 value per channel when training'; "
-        + f"{SOURCE}torch/nn/functional.py (_verify_batch_size)"
-    ),
-}
-
 
 # LayerNorm ------------------------------------------------------------------------------------------------
 
 
-def _functional_layer_norm(x, gamma, beta, *, axes, **eps):
+def functional_layer_norm(x, gamma, beta, *, axes, **eps):
+    """LayerNorm by torch.nn.functional.layer_norm; without eps its default applies."""
     return functional.layer_norm(x, x.shape[x.ndim - len(axes) :], gamma, beta, **eps)
 
 
@@ -187,7 +170,8 @@ def constants_in_forward_mode(*requirements: str, issue: str) -> tuple[KnownViol
     )
 
 
-def _beta_alone(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+def beta_alone(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether beta is given and gamma is not."""
     return inputs["gamma"] is None and inputs["beta"] is not None
 
 
@@ -201,52 +185,52 @@ def second_order_of_beta_alone(requirement: str) -> KnownViolation:
         ),
         failures=("raises",),
         where="beta without gamma",
-        cases=_beta_alone,
+        cases=beta_alone,
     )
 
 
-#: LayerNorm's known violations.
-LAYER_NORM_KNOWN_VIOLATIONS = (
-    second_order_of_beta_alone("LN-G9"),
-    *constants_in_forward_mode("LN-G13", "LN-G14", issue="196700"),
+#: What LayerNorm declares, and every layer that contains one.
+LAYER_NORM = Departures(
+    {"storage=H2": SAVED + _SUMMED},
+    known_violations=(
+        second_order_of_beta_alone("LN-G9"),
+        *constants_in_forward_mode("LN-G13", "LN-G14", issue="196700"),
+    ),
+)
+
+_BATCH_NORM = Departures(
+    {
+        "storage=H2": SAVED,
+        "running_variance=bessel": (
+            "the variance in the moving average is the unbiased one, although the batch is normalised by the biased"
+            f" one; {_DOCS}torch.nn.BatchNorm1d.html"
+        ),
+        "single_value=error": (
+            "training on one value per channel raises ValueError 'Expected more than 1 value per channel when"
+            f" training'; {SOURCE}torch/nn/functional.py (_verify_batch_size)"
+        ),
+    },
+    known_violations=(
+        *ON_CPU,
+        *ON_CUDA,
+        second_order_of_beta_alone("BN-G10"),
+        *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699"),
+    ),
 )
 
 
-def _batch_norm_binding(name: str, call, ranks: tuple[int, ...] | None, has_modes: bool) -> Binding:
-    return Binding(
-        operator="batch_norm",
-        name=name,
-        call=call,
-        conventions=_BATCH_NORM_CONVENTIONS,
-        reasons=_BATCH_NORM_REASONS,
-        known_violations=(
-            *ON_CPU,
-            *ON_CUDA,
-            second_order_of_beta_alone("BN-G10"),
-            *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699"),
-        ),
-        accepts=_accepts_ranks(name, ranks),
-        has_modes=has_modes,
-        defaults=call,
-    )
-
-
 def _layer_norm_binding(name: str, call, has_modes: bool) -> Binding:
-    return Binding(
-        operator="layer_norm",
-        name=name,
-        call=call,
-        conventions=LAYER_NORM_CONVENTIONS,
-        reasons=LAYER_NORM_REASONS,
-        known_violations=LAYER_NORM_KNOWN_VIOLATIONS,
-        has_modes=has_modes,
-        defaults=call,
-    )
+    return LAYER_NORM.binding("layer_norm", name, call, has_modes=has_modes, defaults=call)
+
+
+def _batch_norm_binding(name: str, call, ranks: tuple[int, ...] | None, has_modes: bool) -> Binding:
+    accepts = _accepts_ranks(name, ranks)
+    return _BATCH_NORM.binding("batch_norm", name, call, accepts=accepts, has_modes=has_modes, defaults=call)
 
 
 BINDINGS: tuple[Binding, ...] = (
     _layer_norm_binding("torch.nn.LayerNorm", module_layer_norm, has_modes=True),
-    _layer_norm_binding("torch.nn.functional.layer_norm", _functional_layer_norm, has_modes=False),
+    _layer_norm_binding("torch.nn.functional.layer_norm", functional_layer_norm, has_modes=False),
     _batch_norm_binding("torch.nn.BatchNorm1d", _module_batch_norm(nn.BatchNorm1d), (2, 3), has_modes=True),
     _batch_norm_binding("torch.nn.BatchNorm2d", _module_batch_norm(nn.BatchNorm2d), (4,), has_modes=True),
     _batch_norm_binding("torch.nn.BatchNorm3d", _module_batch_norm(nn.BatchNorm3d), (5,), has_modes=True),

@@ -18,22 +18,20 @@ from torch.func import functional_call
 
 from ...spec.errors import Unsupported
 from ..binding import Binding
+from ..departures import Departures
 from ..known import Failure, KnownViolation, Predicted
 from .layers import lent
 
 _SOURCE = "https://github.com/huggingface/transformers/blob/main/src/transformers/models/"
 
-_IN_FLOAT32 = {"float64": "float64 data is computed in float32, and returned as float64"}
+_IN_FLOAT32 = {"float64=float32": "float64 data is computed in float32, and returned as float64"}
 
 #: The conventions that Llama and T5 share.
 _BEFORE_GAIN = {
-    "cast": "x / rms(x) is rounded to 16 bits before the weight multiplies it",
-    "mixed_dtypes": "the last step is a product with the weight, so that a float32 weight makes y float32",
+    "cast=before-gain": "x / rms(x) is rounded to 16 bits before the weight multiplies it",
+    "mixed_dtypes=promoted": "the last step is a product with the weight, so that a float32 weight makes y float32",
     **_IN_FLOAT32,
 }
-
-#: The value of each convention that these reasons explain.
-_VALUES = {"float64": "float32", "cast": "before-gain", "mixed_dtypes": "promoted", "gain": "one-plus-gamma"}
 
 
 def _part_overflows(failure: Failure) -> Predicted:
@@ -90,7 +88,7 @@ def _rms_norm(module: str, name: str):
 
 
 def _binding(
-    model: str, name: str, reasons: Mapping[str, str], known_violations: tuple[KnownViolation, ...] = ()
+    model: str, name: str, follows: Mapping[str, str], known_violations: tuple[KnownViolation, ...] = ()
 ) -> Binding:
     module = f"transformers.models.{model}.modeling_{model}"
     call = _rms_norm(module, name)
@@ -98,15 +96,12 @@ def _binding(
     def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
         return None if len(settings["axes"]) == 1 else f"{name} normalises only the last axis"
 
-    return Binding(
+    source = f"{_SOURCE}{model}/modeling_{model}.py ({name}.forward)"
+    declared = Departures({key: f"{reason}; {source}" for key, reason in follows.items()}, known_violations)
+    return declared.binding(
         "rms_norm",
         f"transformers {name}",
         call,
-        conventions={key: _VALUES[key] for key in reasons},
-        reasons={
-            key: f"{reason}; {_SOURCE}{model}/modeling_{model}.py ({name}.forward)" for key, reason in reasons.items()
-        },
-        known_violations=known_violations,
         accepts=accepts,
         has_modes=True,
         load=lambda: importlib.import_module(module),
@@ -121,5 +116,5 @@ def bindings() -> tuple[Binding, ...]:
     return (
         _binding("llama", "LlamaRMSNorm", _BEFORE_GAIN),
         _binding("t5", "T5LayerNorm", _BEFORE_GAIN, _T5_KNOWN),
-        _binding("gemma", "GemmaRMSNorm", {"gain": "the weight is stored less 1", **_IN_FLOAT32}),
+        _binding("gemma", "GemmaRMSNorm", {"gain=one-plus-gamma": "the weight is stored less 1", **_IN_FLOAT32}),
     )
