@@ -26,15 +26,7 @@ class GammaReadCyclically(Groups):
         return super().parameter(None if array is None else np.resize(array, self.layout.parameter_shape), role)
 
 
-@fault(
-    "parameters-broadcast",
-    ln="CM-A1",
-    bn="CM-A1",
-    pr="CM-A1",
-    po="CM-A1",
-    kind="argument",
-    sources=issue("apple/coremltools#2807"),
-)
+@fault("parameters-broadcast", everywhere="CM-A1", kind="argument", sources=issue("apple/coremltools#2807"))
 class ParametersBroadcast(Groups):
     """Accepts a gamma or beta of one element and broadcasts it."""
 
@@ -49,13 +41,7 @@ class ParametersBroadcast(Groups):
 
 
 @fault(
-    "eps-unchecked",
-    ln="CM-A2",
-    bn="CM-A2",
-    pr="CM-A2",
-    po="CM-A2",
-    kind="argument",
-    sources=issue("pytorch/pytorch#166405", "ml-explore/mlx#4312"),
+    "eps-unchecked", everywhere="CM-A2", kind="argument", sources=issue("pytorch/pytorch#166405", "ml-explore/mlx#4312")
 )
 class EpsUnchecked(Groups):
     """Computes with whatever eps it is handed."""
@@ -190,10 +176,7 @@ class OutputFlattened(Staged):
 
 @fault(
     "dgamma-not-returned",
-    ln="CM-T3",
-    bn="CM-T3",
-    pr="CM-T3",
-    po="CM-T3",
+    everywhere="CM-T3",
     kind="gradient",
     sources=issue("huggingface/candle#3613", "huggingface/candle#3823"),
 )

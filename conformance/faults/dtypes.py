@@ -273,18 +273,7 @@ class Retyped(Staged):
         return None if array is None else array.astype(dtype)
 
 
-@fault(
-    "output-float32",
-    ln="CM-T2",
-    bn="CM-T2",
-    rs="CM-T2",
-    pr="CM-T2",
-    po="CM-T2",
-    hw="CM-T2",
-    mh="CM-T2",
-    kind="dtype",
-    dtypes=SIXTEEN_BIT,
-)
+@fault("output-float32", everywhere="CM-T2", kind="dtype", dtypes=SIXTEEN_BIT)
 class OutputFloat32(Retyped):
     """Returns y in the float32 it was computed in."""
 

@@ -39,13 +39,7 @@ def read_on(array: Array) -> Array:
 
 @fault(
     "strides-ignored",
-    ln="CM-V1",
-    bn="CM-V1",
-    rs="CM-V1",
-    pr="CM-V1",
-    po="CM-V1",
-    hw="CM-V1",
-    mh="CM-V1",
+    everywhere="CM-V1",
     kind="layout",
     sources=issue("NVIDIA/TransformerEngine#1017", "ELS-RD/kernl#193"),
 )
@@ -131,17 +125,7 @@ class FirstStrideIgnored(Groups):
         return super().read(read_on(array) if role == "x" and dense else array, role)
 
 
-@fault(
-    "leading-axes-misread",
-    ln="CM-V1",
-    bn="CM-V1",
-    rs="CM-V1",
-    pr="CM-V1",
-    po="CM-V1",
-    hw="CM-V1",
-    mh="CM-V1",
-    kind="layout",
-)
+@fault("leading-axes-misread", everywhere="CM-V1", kind="layout")
 class LeadingAxesMisread(Staged):
     """Reads an x whose last axis has no gaps row after row, though the axes before it lie in another order."""
 
@@ -200,7 +184,7 @@ class OutputInOrderOfX(Groups):
         return (written, *results[1:])
 
 
-@fault("parameter-strides-ignored", ln="CM-V3", bn="CM-V3", pr="CM-V3", po="CM-V3", kind="layout")
+@fault("parameter-strides-ignored", everywhere="CM-V3", kind="layout")
 class ParameterStridesIgnored(Groups):
     """Reads gamma and beta as if they were contiguous."""
 
@@ -218,7 +202,7 @@ class ParametersInMemoryOrder(Groups):
         return super().read(read_on(array) if role in ("gamma", "beta") and reversed_order else array, role)
 
 
-@fault("beta-by-strides-of-gamma", ln="CM-V3", bn="CM-V3", pr="CM-V3", po="CM-V3", kind="layout", apart=("rm",))
+@fault("beta-by-strides-of-gamma", everywhere="CM-V3", kind="layout", apart=("rm",))
 class BetaByStridesOfGamma(Groups):
     """Reads beta by the strides of gamma."""
 
@@ -241,17 +225,7 @@ class RunningStridesIgnored(BatchNorm):
         return super().read(read_on(array) if role.startswith("running") else array, role)
 
 
-@fault(
-    "cotangent-strides-ignored",
-    ln="CM-V2",
-    bn="CM-V2",
-    rs="CM-V2",
-    pr="CM-V2",
-    po="CM-V2",
-    hw="CM-V2",
-    mh="CM-V2",
-    kind="layout",
-)
+@fault("cotangent-strides-ignored", everywhere="CM-V2", kind="layout")
 class CotangentStridesIgnored(Staged):
     """Reads the cotangent as if it were contiguous."""
 
@@ -276,17 +250,7 @@ class ZeroStrideCotangentMisread(Groups):
         return super().read(read_on(array) if role == "g" and expanded else array, role)
 
 
-@fault(
-    "shared-layout-misread",
-    ln="CM-V2",
-    bn="CM-V2",
-    rs="CM-V2",
-    pr="CM-V2",
-    po="CM-V2",
-    hw="CM-V2",
-    mh="CM-V2",
-    kind="layout",
-)
+@fault("shared-layout-misread", everywhere="CM-V2", kind="layout")
 class SharedLayoutMisread(Staged):
     """Reads the cotangent as if it were contiguous where it and x lie in memory alike, and neither is contiguous."""
 

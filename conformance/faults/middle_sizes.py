@@ -22,7 +22,7 @@ def middle(count: int) -> bool:
 # One thing at a time that small calls and long ones do right.
 
 
-@fault("eps-on-std-in-the-middle", ln="CM-S1", bn="CM-S1", pr="CM-S1", po="CM-S1", kind="size")
+@fault("eps-on-std-in-the-middle", everywhere="CM-S1", kind="size")
 class EpsOnStdInTheMiddle(Rows):
     """Adds eps to the standard deviation where a group has 130 to 4000 values."""
 
@@ -31,7 +31,7 @@ class EpsOnStdInTheMiddle(Rows):
         return Statistics(s.mean, s.variance, 1 / (np.sqrt(s.variance) + eps)) if middle(x.shape[1]) else s
 
 
-@fault("beta-needs-gamma-in-the-middle", ln="CM-S1", bn="CM-S1", pr="CM-S1", po="CM-S1", kind="size", apart=("rm",))
+@fault("beta-needs-gamma-in-the-middle", everywhere="CM-S1", kind="size", apart=("rm",))
 class BetaNeedsGammaInTheMiddle(Rows):
     """Drops beta where gamma is None and a group has 130 to 4000 values."""
 
@@ -58,7 +58,7 @@ class OnePassBeyond300(Rows):
         return np.maximum(self.row_mean(x * x) - mean * mean, 0)
 
 
-@fault("eps-floor-from-1024", ln="CM-S1", bn="CM-S1", pr="CM-S1", po="CM-S1", kind="size")
+@fault("eps-floor-from-1024", everywhere="CM-S1", kind="size")
 class EpsFloorFrom1024(Rows):
     """Takes 1e-12 for a smaller eps where a group has 1024 values or more."""
 

@@ -69,17 +69,7 @@ class RunningStatisticsSkipInfinite(BatchNorm):
         return np.where(np.isfinite(new), super().updated(old, new, momentum), old)
 
 
-@fault(
-    "inf-clipped",
-    ln="CM-N4",
-    bn="CM-N4",
-    rs="CM-N4",
-    pr="CM-N4",
-    po="CM-N4",
-    hw="CM-N4",
-    mh="CM-N4",
-    kind="non-finite",
-)
+@fault("inf-clipped", everywhere="CM-N4", kind="non-finite")
 class InfClipped(Staged):
     """Takes an Inf in x for 1e4, and hands it to parts so."""
 
@@ -88,7 +78,7 @@ class InfClipped(Staged):
         return super().call(finite, *arguments, **settings)  # type: ignore[misc]
 
 
-@fault("parameter-nan-zeroed", ln="CM-N6", bn="CM-N6", pr="CM-N6", po="CM-N6", kind="non-finite")
+@fault("parameter-nan-zeroed", everywhere="CM-N6", kind="non-finite")
 class ParameterNanZeroed(Groups):
     """Takes a NaN in gamma or beta for 0."""
 
@@ -121,17 +111,7 @@ class RunningNanReplaced(BatchNorm):
         return np.where(np.isnan(old), new, super().updated(old, new, momentum))
 
 
-@fault(
-    "cotangent-nan-zeroed",
-    ln="CM-N7",
-    bn="CM-N7",
-    rs="CM-N7",
-    pr="CM-N7",
-    po="CM-N7",
-    hw="CM-N7",
-    mh="CM-N7",
-    kind="gradient",
-)
+@fault("cotangent-nan-zeroed", everywhere="CM-N7", kind="gradient")
 class CotangentNanZeroed(Storage):
     """Takes a NaN in the cotangent for 0."""
 

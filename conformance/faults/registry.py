@@ -63,20 +63,23 @@ def fault(
     sources: tuple[str, ...] = (),
     dtypes: tuple[str, ...] = ALL_DTYPES,
     apart: tuple[str, ...] = (),
+    everywhere: str = "",
     **requirements: str,
 ) -> Callable[[type], type]:
     """Register a class of overridden steps as a fault of one or more operators.
 
     `requirements` holds the one that must kill it by the operator's prefix: ln="LN-F3", rs="RS-F1", ..., and `in_` for
-    "in", which is a keyword. A fault in a step that all normalisations share is registered for every operator whose
-    page has a requirement with the same number as layer_norm's. `apart` lists operators to leave out, because the step
-    is right there or another requirement covers it.
+    "in", which is a keyword. `everywhere` is the one for every operator that has the step. A fault in a step that all
+    normalisations share is registered for every operator whose page has a requirement with the same number as
+    layer_norm's. `apart` lists operators to leave out, because the step is right there or another requirement covers
+    it.
     """
     requirements = {prefix.rstrip("_"): requirement for prefix, requirement in requirements.items()}
     operators = {prefix_of(operator): operator for operator in OPERATORS}
 
     def enter(step: type) -> type:
-        for prefix, requirement in {**_likewise(step, requirements, apart), **requirements}.items():
+        shared = {prefix: everywhere for prefix in _having(step) if everywhere and prefix not in apart}
+        for prefix, requirement in {**shared, **_likewise(step, requirements, apart), **requirements}.items():
             operator = operators[prefix]
             wrong = combined(step, operator)
             _registered.append(
@@ -95,6 +98,12 @@ def fault(
         return step
 
     return enter
+
+
+def _having(step: type) -> tuple[str, ...]:
+    """The prefixes of the operators whose sound base is a kind of the class that the step overrides."""
+    overridden = next(one for one in step.__mro__ if any(issubclass(base, one) for base in IMPLEMENTATIONS.values()))
+    return tuple(prefix_of(operator) for operator, base in IMPLEMENTATIONS.items() if issubclass(base, overridden))
 
 
 def _likewise(step: type, requirements: Mapping[str, str], apart: tuple[str, ...]) -> dict[str, str]:

@@ -103,7 +103,7 @@ class MeanOfBlockMeans(Rows):
         return np.mean(np.concatenate(means, axis=1), axis=1, keepdims=True)
 
 
-@fault("parts-merged-without-means", ln="CM-S1", bn="CM-S1", pr="CM-S1", po="CM-S1", kind="size", apart=("rm",))
+@fault("parts-merged-without-means", everywhere="CM-S1", kind="size", apart=("rm",))
 class PartsMergedWithoutMeans(Rows):
     """Takes the variance of more than 4096 values from those of two halves, as if both had the same mean."""
 

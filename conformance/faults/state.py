@@ -74,7 +74,7 @@ class InferenceBufferShared(Buffers, BatchNorm):
         return (self.shared("y", results[0]), *results[1:]) if stage == "call" and not self.training else results
 
 
-@fault("saved-statistics-shared", ln="CM-P5", bn="CM-P5", pr="CM-P5", po="CM-P5", kind="state")
+@fault("saved-statistics-shared", everywhere="CM-P5", kind="state")
 class SavedStatisticsShared(Groups):
     """Keeps one set of saved statistics, so that a gradient uses those of the latest forward pass."""
 
@@ -93,7 +93,7 @@ class SavedStatisticsShared(Groups):
         return own
 
 
-@fault("saved-statistics-spoilt", ln="CM-P5", bn="CM-P5", pr="CM-P5", po="CM-P5", kind="state")
+@fault("saved-statistics-spoilt", everywhere="CM-P5", kind="state")
 class SavedStatisticsSpoilt(Groups):
     """Works in place on what the call saved for its backward pass, so that a second gradient of the call is another."""
 
@@ -133,7 +133,7 @@ class GammaOfLastCall(Groups):
         return kept if kept.shape == gamma.shape else gamma
 
 
-@fault("eps-of-first-call", ln="CM-P2", bn="CM-P2", pr="CM-P2", po="CM-P2", kind="state")
+@fault("eps-of-first-call", everywhere="CM-P2", kind="state")
 class EpsOfFirstCall(Groups):
     """Uses the eps of the first call of the same shape, as a kernel built for that shape does."""
 
@@ -214,17 +214,7 @@ class DriftsAfterTenCalls(Counted):
         return results
 
 
-@fault(
-    "gradient-drifts",
-    ln="CM-P2",
-    bn="CM-P2",
-    rs="CM-P2",
-    pr="CM-P2",
-    po="CM-P2",
-    hw="CM-P2",
-    mh="CM-P2",
-    kind="state",
-)
+@fault("gradient-drifts", everywhere="CM-P2", kind="state")
 class GradientDrifts(Staged):
     """Adds to the first value of the last gradient of all what a counter holds, from the second backward pass on."""
 

@@ -15,7 +15,7 @@ from .contract import Written
 Array = np.ndarray
 
 
-@fault("nan-leaks", rs="CM-N1", pr="CM-N1", po="CM-N1", hw="CM-N1", mh="CM-N1", kind="non-finite")
+@fault("nan-leaks", everywhere="CM-N1", kind="non-finite")
 class NanLeaks(Written):
     """Adds zero times the sum of all of y to y."""
 
@@ -23,7 +23,7 @@ class NanLeaks(Written):
         return y + 0 * np.add.reduce(y, axis=None)
 
 
-@fault("nan-zeroed", rs="CM-N3", pr="CM-N3", po="CM-N3", hw="CM-N3", mh="CM-N3", kind="non-finite")
+@fault("nan-zeroed", everywhere="CM-N3", kind="non-finite")
 class NanZeroed(Written):
     """Replaces NaN and Inf in y by zero."""
 
@@ -31,7 +31,7 @@ class NanZeroed(Written):
         return np.where(np.isfinite(y), y, y.dtype.type(0))
 
 
-@fault("part-nan-zeroed", rs="CM-N5", pr="CM-N5", po="CM-N5", hw="CM-N5", mh="CM-N5", kind="non-finite")
+@fault("part-nan-zeroed", everywhere="CM-N5", kind="non-finite")
 class PartNanZeroed(Composed):
     """Takes a NaN in what a part returned for 0."""
 

@@ -19,7 +19,7 @@ from ..registry import SIXTEEN_BIT, WIDE, fault
 Array = np.ndarray
 
 
-@fault("parts-called-twice", rs="CM-C1", pr="CM-C1", po="CM-C1", hw="CM-C1", mh="CM-C1", kind="state")
+@fault("parts-called-twice", everywhere="CM-C1", kind="state")
 class PartsCalledTwice(Composed):
     """Calls every part twice, as a layer does that looks at the shape of a result first."""
 
@@ -94,10 +94,7 @@ class SamePartCalledOnce(Composed):
         return self.values[part]
 
 
-@fault(
-    "parts-handed-float32", rs="CM-C10", pr="CM-C10", po="CM-C10", hw="CM-C10", mh="CM-C10",
-    kind="dtype", dtypes=SIXTEEN_BIT,
-)  # fmt: skip
+@fault("parts-handed-float32", everywhere="CM-C10", kind="dtype", dtypes=SIXTEEN_BIT)
 class PartsHandedFloat32(Composed):
     """Hands parts a float32 copy of a 16-bit x."""
 
@@ -116,7 +113,7 @@ class PartsHandedMatrix(Composed):
         return self.read(flat, role).reshape(self.shape)
 
 
-@fault("one-axis-made-two", rs="CM-C10", pr="CM-C10", po="CM-C10", hw="CM-C10", mh="CM-C10", kind="argument")
+@fault("one-axis-made-two", everywhere="CM-C10", kind="argument")
 class OneAxisMadeTwo(Composed):
     """Hands parts an x of one axis as a matrix of one row, and leaves that axis out again afterwards."""
 
@@ -212,7 +209,7 @@ class ResultPadded(Composed):
         return full
 
 
-@fault("result-broadcast", rs="CM-C6", pr="CM-C6", po="CM-C6", hw="CM-C6", mh="CM-C6", kind="argument")
+@fault("result-broadcast", everywhere="CM-C6", kind="argument")
 class ResultBroadcast(Composed):
     """Broadcasts a part's result to the shape of x, silently."""
 
@@ -223,7 +220,7 @@ class ResultBroadcast(Composed):
             return super().accepted(result, role)
 
 
-@fault("failing-part-skipped", rs="CM-C7", pr="CM-C7", po="CM-C7", hw="CM-C7", mh="CM-C7", kind="argument")
+@fault("failing-part-skipped", everywhere="CM-C7", kind="argument")
 class FailingPartSkipped(Composed):
     """Takes the value of a part that raises for zero."""
 
@@ -236,7 +233,7 @@ class FailingPartSkipped(Composed):
             return np.zeros(self.shape, self.work)
 
 
-@fault("part-without-memory-skipped", rs="CM-C7", pr="CM-C7", po="CM-C7", hw="CM-C7", mh="CM-C7", kind="argument")
+@fault("part-without-memory-skipped", everywhere="CM-C7", kind="argument")
 class PartWithoutMemorySkipped(Composed):
     """Takes the value of a part that runs out of memory for zero."""
 

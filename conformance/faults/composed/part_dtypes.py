@@ -12,16 +12,7 @@ from ..registry import fault
 Array = np.ndarray
 
 
-@fault(
-    "result-dtype-kept",
-    rs="CM-C11",
-    pr="CM-C11",
-    po="CM-C11",
-    hw="CM-C11",
-    mh="CM-C11",
-    kind="dtype",
-    dtypes=("float16", "bfloat16", "float32"),
-)
+@fault("result-dtype-kept", everywhere="CM-C11", kind="dtype", dtypes=("float16", "bfloat16", "float32"))
 class ResultDtypeKept(Composed):
     """Returns y in the widest dtype that a part returned."""
 

@@ -34,16 +34,7 @@ class Returned(Composed):
         return super().accepted(result, role)
 
 
-@fault(
-    "part-result-mutated",
-    rs="CM-C3",
-    pr="CM-C3",
-    po="CM-C3",
-    hw="CM-C3",
-    mh="CM-C3",
-    kind="state",
-    sources=issue("iMED-Lab/ER-Net#3"),
-)
+@fault("part-result-mutated", everywhere="CM-C3", kind="state", sources=issue("iMED-Lab/ER-Net#3"))
 class PartResultMutated(Returned):
     """Works in place, in what a part returned, and hands out a copy."""
 
@@ -96,7 +87,7 @@ class NormedBufferShared(PreNorm):
         return buffer
 
 
-@fault("part-result-returned", rs="CM-C4", pr="CM-C4", po="CM-C4", hw="CM-C4", mh="CM-C4", kind="state")
+@fault("part-result-returned", everywhere="CM-C4", kind="state")
 class PartResultReturned(Returned):
     """Works in place, in what a part returned, and returns that."""
 
@@ -108,7 +99,7 @@ class PartResultReturned(Returned):
         return (kept, *results[1:])
 
 
-@fault("part-result-read-on", rs="CM-V1", pr="CM-V1", po="CM-V1", hw="CM-V1", mh="CM-V1", kind="layout")
+@fault("part-result-read-on", everywhere="CM-V1", kind="layout")
 class PartResultReadOn(Composed):
     """Reads what a part returned as if it were contiguous."""
 
