@@ -11,6 +11,7 @@ from ...adapters.numpy.operators.staged import Arrays
 from .axes import mean_over
 from .layouts import read_on
 from .mutation import overwrite
+from .neighbours import Prepared
 from .registry import WIDE, fault
 
 
@@ -234,14 +235,8 @@ class DoubleBackwardLastRows(Groups):
 
 
 @fault("frozen-input-tail", ln="LN-G11", bn="BN-G12", kind="gradient", apart=("in",))
-class FrozenInputTail(Groups):
+class FrozenInputTail(Prepared, Groups):
     """Drops what is behind the last block of 32 terms from the gradients of parameters, where x needs none."""
-
-    wrt: tuple[str, ...] | None = None
-
-    def prepare(self, *, mode: str = "training", wrt: tuple[str, ...] | None = None) -> None:
-        """Note which inputs need a gradient in the calls that follow."""
-        self.wrt = wrt
 
     def parameter_sum(self, terms: Array) -> Array:
         shared = self.by_parameter(terms)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
-from ...adapters.numpy.operators.staged import Arrays
+from ...adapters.numpy.operators.staged import Arrays, Staged
 from .registry import WIDE, fault, issue
 
 
@@ -83,16 +83,22 @@ class BatchSizeLastBit(Groups):
         return next_up(r) if len(r) > 1 else r
 
 
-@fault("inference-uses-last-training-statistics", ln="LN-L15", kind="state", sources=issue("Hsword/Hetu#17"))
-class InferenceUsesLastTrainingStatistics(Groups):
-    """Normalises in inference mode with the mean and variance of the last call in training mode, where shapes fit."""
+class Prepared(Staged):
+    """A function that sees the mode of a call, and which inputs need a gradient."""
 
     mode = "training"
-    kept: Statistics | None = None
+    wrt: tuple[str, ...] | None = None
 
     def prepare(self, *, mode: str = "training", wrt: tuple[str, ...] | None = None) -> None:
-        """Note the mode of the calls that follow."""
-        self.mode = mode
+        """Note both for the calls that follow."""
+        self.mode, self.wrt = mode, wrt
+
+
+@fault("inference-uses-last-training-statistics", ln="LN-L15", kind="state", sources=issue("Hsword/Hetu#17"))
+class InferenceUsesLastTrainingStatistics(Prepared, Groups):
+    """Normalises in inference mode with the mean and variance of the last call in training mode, where shapes fit."""
+
+    kept: Statistics | None = None
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
         s = super().statistics(x, eps)
@@ -104,14 +110,8 @@ class InferenceUsesLastTrainingStatistics(Groups):
 
 
 @fault("inference-eps-missing", ln="LN-L15", kind="state")
-class InferenceEpsMissing(Groups):
+class InferenceEpsMissing(Prepared, Groups):
     """Leaves eps out in inference mode."""
-
-    mode = "training"
-
-    def prepare(self, *, mode: str = "training", wrt: tuple[str, ...] | None = None) -> None:
-        """Note the mode of the calls that follow."""
-        self.mode = mode
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
         return super().rstd(variance, eps if self.mode == "training" else eps * 0)
@@ -124,14 +124,8 @@ class InferenceEpsMissing(Groups):
     kind="gradient",
     sources=issue("pytorch/pytorch#183825", "pytorch/pytorch#183893"),
 )
-class FrozenInput(Rows):
+class FrozenInput(Prepared, Rows):
     """Leaves the reciprocal root out of dgamma where x needs no gradient."""
-
-    wrt: tuple[str, ...] | None = None
-
-    def prepare(self, *, mode: str = "training", wrt: tuple[str, ...] | None = None) -> None:
-        """Note which inputs need a gradient in the calls that follow."""
-        self.wrt = wrt
 
     def gamma_gradient(self, p: Pull) -> Array:
         if self.wrt is None or "x" in self.wrt:
@@ -140,14 +134,8 @@ class FrozenInput(Rows):
 
 
 @fault("frozen-parameters", ln="LN-G11", bn="BN-G12", kind="gradient")
-class FrozenParameters(Rows):
+class FrozenParameters(Prepared, Rows):
     """Takes the statistics for constants in dx where gamma needs no gradient."""
-
-    wrt: tuple[str, ...] | None = None
-
-    def prepare(self, *, mode: str = "training", wrt: tuple[str, ...] | None = None) -> None:
-        """Note which inputs need a gradient in the calls that follow."""
-        self.wrt = wrt
 
     def input_gradient(self, p: Pull) -> Array:
         if self.wrt is None or "gamma" in self.wrt or "beta" in self.wrt:

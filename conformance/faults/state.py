@@ -79,10 +79,6 @@ class SavedStatisticsShared(Groups):
     """Keeps one set of saved statistics, so that a gradient uses those of the latest forward pass."""
 
     kept: Statistics | None = None
-    stage = ""
-
-    def before(self, stage: str, arrays: Arrays) -> None:
-        self.stage = stage
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
         own = super().statistics(x, eps)
@@ -97,13 +93,8 @@ class SavedStatisticsShared(Groups):
 class SavedStatisticsSpoilt(Groups):
     """Works in place on what the call saved for its backward pass, so that a second gradient of the call is another."""
 
-    stage = ""
-
     def __init__(self) -> None:
         self.saved: dict[tuple[object, ...], Statistics] = {}
-
-    def before(self, stage: str, arrays: Arrays) -> None:
-        self.stage = stage
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
         own, key = super().statistics(x, eps), (x.shape, x.dtype, float(eps), hash(x.tobytes()))

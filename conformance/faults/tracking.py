@@ -17,19 +17,15 @@ class TwoPaths(Staged):
     """A function that sees whether gradients are tracked in the call that it is in."""
 
     tracked = False
-    stage = ""
 
     def prepare(self, *, mode: str = "training", wrt: tuple[str, ...] | None = None) -> None:
         """Note whether a gradient of the calls that follow is to be taken."""
         self.tracked = mode == "training" and bool(wrt)
 
-    def before(self, stage: str, arrays: Arrays) -> None:
-        self.stage = stage
-
 
 @fault(
     "rounded-where-tracked",
-    **dict.fromkeys(("ln", "bn", "rm", "gn", "in_", "rs", "pr", "po", "hw", "mh"), "CM-P6"),
+    everywhere="CM-P6",
     kind="state",
     dtypes=("float16", "float32", "float64"),  # bfloat16 has these digits
     sources=issue("pytorch/pytorch#128209"),
@@ -74,9 +70,6 @@ class StridesIgnoredWhereUntracked(TwoPaths):
 @fault("statistics-kept-by-address-where-untracked", ln="CM-P2", bn="CM-P2", kind="state")
 class StatisticsKeptByAddressWhereUntracked(TwoPaths, StatisticsKept):
     """Keeps statistics under the address and the shape of x where no gradients are tracked."""
-
-    def before(self, stage: str, arrays: Arrays) -> None:
-        self.stage, self.handed = stage, arrays[0]
 
     def sign(self, x: Array) -> object:
         return object() if self.tracked else x.__array_interface__["data"][0]

@@ -20,6 +20,8 @@ class Staged(Storage):
     """The base of every operator; a fault in calls rather than in steps overrides ``before`` or ``after``."""
 
     operator: str
+    #: The stage that runs: "call", or one of DERIVATIVES.
+    stage = ""
 
     @property
     def record(self) -> Operator:
@@ -27,7 +29,7 @@ class Staged(Storage):
         return OPERATORS[self.operator]
 
     def before(self, stage: str, arrays: Arrays) -> None:
-        """Runs before a stage ("call", or one of DERIVATIVES) with its positional arguments, in order."""
+        """Runs before a stage with its positional arguments, in order."""
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
         """Runs after a stage and returns the final results."""
@@ -49,6 +51,7 @@ class Staged(Storage):
             # Inf and NaN are legitimate results here, so no floating-point warnings.
             check_float(arrays[0], "x")
             with np.errstate(all="ignore"):
+                self.stage = stage
                 self.before(stage, arrays)
                 results = getattr(self, stage)(*arrays, **settings)
                 single = not isinstance(results, tuple)

@@ -10,6 +10,13 @@ from ..registry import fault, issue
 Array = np.ndarray
 
 
+class OneMinusT(Highway):
+    """The base whose carry is 1 - t, whatever t is."""
+
+    def coupled_carry(self, z: Array, t: Array) -> Array:
+        return 1 - t
+
+
 @fault("hard-sigmoid", hw="HW-F3")
 class HardSigmoid(Highway):
     """Squashes by the piecewise linear max(0, min(1, z / 5 + 1 / 2))."""
@@ -19,25 +26,19 @@ class HardSigmoid(Highway):
 
 
 @fault("tanh-gate", hw="HW-F3")
-class TanhGate(Highway):
+class TanhGate(OneMinusT):
     """Squashes the gate's logits by tanh, so that the gate may be negative."""
 
     def transform_gate(self, z: Array) -> Array:
         return np.tanh(z)
 
-    def coupled_carry(self, z: Array, t: Array) -> Array:
-        return 1 - t
-
 
 @fault("gate-unsquashed", hw="HW-F3", sources=issue("sogou/SogouMRCToolkit#8"))
-class GateUnsquashed(Highway):
+class GateUnsquashed(OneMinusT):
     """Uses the gate's logits, rectified, as the gate."""
 
     def transform_gate(self, z: Array) -> Array:
         return np.maximum(z, 0)
-
-    def coupled_carry(self, z: Array, t: Array) -> Array:
-        return 1 - t
 
 
 @fault("softmax-over-features", hw="HW-F3")
@@ -52,14 +53,11 @@ class SoftmaxOverFeatures(Highway):
 
 
 @fault("squashed-twice", hw="HW-F3", sources=issue("jianlin-cheng/DProQA#3"))
-class SquashedTwice(Highway):
+class SquashedTwice(OneMinusT):
     """Squashes the gate again after it has been squashed."""
 
     def transform_gate(self, z: Array) -> Array:
         return self.sigmoid(self.sigmoid(z))
-
-    def coupled_carry(self, z: Array, t: Array) -> Array:
-        return 1 - t
 
 
 @fault("table-sigmoid", hw="HW-F3")
@@ -90,18 +88,15 @@ class LogitsClipped(Highway):
 
 
 @fault("gate-kept-open", hw="HW-L1")
-class GateKeptOpen(Highway):
+class GateKeptOpen(OneMinusT):
     """Keeps the gate from falling below 1/64, so that nothing is ever carried whole."""
 
     def transform_gate(self, z: Array) -> Array:
         return np.maximum(super().transform_gate(z), z.dtype.type(2.0**-6))
 
-    def coupled_carry(self, z: Array, t: Array) -> Array:
-        return 1 - t
-
 
 @fault("gate-kept-below-one", hw="HW-L2")
-class GateKeptBelowOne(Highway):
+class GateKeptBelowOne(OneMinusT):
     """Keeps the gate below one by a unit in the last place of x, as if a logarithm were to be taken of 1 - t."""
 
     def transform_gate(self, z: Array) -> Array:
@@ -109,9 +104,6 @@ class GateKeptBelowOne(Highway):
         below = self.work.type(np.nextafter(one, self.data.type(0)))
         # NaN passes: minimum, unlike fmin, keeps it.
         return np.minimum(super().transform_gate(z), below)
-
-    def coupled_carry(self, z: Array, t: Array) -> Array:
-        return 1 - t
 
 
 @fault("gate-biased", hw="HW-L4", sources=issue("fomorians/highway-fcn#2", "allenai/allennlp#195"))

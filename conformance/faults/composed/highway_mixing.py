@@ -9,6 +9,7 @@ import numpy as np
 
 from ....adapters.numpy.operators.highway import Highway, Paths
 from ..registry import fault, issue
+from .highway_gates import OneMinusT
 
 Array = np.ndarray
 
@@ -40,15 +41,12 @@ class XDropped(Highway):
 
 
 @fault("one-gate-a-row", hw="HW-F1")
-class OneGateARow(Highway):
+class OneGateARow(OneMinusT):
     """Uses the first feature's gate for the whole row."""
 
     def transform_gate(self, z: Array) -> Array:
         t = super().transform_gate(z)
         return np.broadcast_to(t[..., :1], t.shape)
-
-    def coupled_carry(self, z: Array, t: Array) -> Array:
-        return 1 - t
 
 
 @fault("carry-ignored", hw="HW-F2")

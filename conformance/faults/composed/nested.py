@@ -18,19 +18,9 @@ Array = np.ndarray
 _FINE = ("float16", "float32", "float64")
 
 
-class _Staged(Composed):
-    """An operator that knows which of its derivatives is being taken."""
-
-    stage: str
-
-    def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
-        super().before(stage, arrays)
-        self.stage = stage
-
-
 @fault("forward-over-reverse-parts-detached", po="PO-G8", hw="HW-G9", mh="MH-G11", kind="second-order", dtypes=_FINE)
 @fault("forward-over-reverse-parts-detached", rs="RS-G7", pr="PR-G8", kind="second-order")
-class ForwardOverReversePartsDetached(_Staged):
+class ForwardOverReversePartsDetached(Composed):
     """Takes the Jacobians of the parts for constants when the gradient moves."""
 
     def pulled_twice(self, part: Any, x: Array, g: Array, a: Array, role: str) -> tuple[Array, Array]:
@@ -40,7 +30,7 @@ class ForwardOverReversePartsDetached(_Staged):
 
 @fault("reverse-over-forward-parts-detached", po="PO-G9", hw="HW-G10", mh="MH-G12", kind="second-order", dtypes=_FINE)
 @fault("reverse-over-forward-parts-detached", rs="RS-G8", pr="PR-G9", kind="second-order")
-class ReverseOverForwardPartsDetached(_Staged):
+class ReverseOverForwardPartsDetached(Composed):
     """Takes the Jacobians of the parts for constants when the tangent of y is differentiated."""
 
     def pulled_twice(self, part: Any, x: Array, g: Array, a: Array, role: str) -> tuple[Array, Array]:

@@ -123,11 +123,6 @@ class SublayerCotangentCentred(PreNorm):
 class SublayerAtX(PreNorm):
     """Takes the sublayer's gradients at x where it should take them at LN(x)."""
 
-    stage = ""
-
-    def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
-        self.stage = stage
-
     def handed(self, call: Call) -> Array:
         if self.stage == "vjp":
             return self.part_input(self.read(call.x, "x"), "sublayer")

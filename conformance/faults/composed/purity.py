@@ -50,10 +50,6 @@ class GatesOfLastCall(Highway):
     """Keeps one pair of gates, so that a gradient uses those of the latest forward pass."""
 
     kept: Paths | None = None
-    stage = ""
-
-    def before(self, stage: str, arrays: Results) -> None:
-        self.stage = stage
 
     def paths(self, x: Array, transform: Any, gate: Any, carry: Any) -> Paths:
         own, kept = super().paths(x, transform, gate, carry), self.kept
@@ -69,10 +65,6 @@ class OutputsOfLastCall(Mhc):
     """Keeps one set of outputs, so that a gradient uses those of the latest forward pass."""
 
     kept: list[Array] | None = None
-    stage = ""
-
-    def before(self, stage: str, arrays: Results) -> None:
-        self.stage = stage
 
     def outputs(self, x: Array, branches: Sequence[Any]) -> list[Array]:
         own, kept = super().outputs(x, branches), self.kept
@@ -88,10 +80,6 @@ class SumOfLastCall(Residual):
     """Keeps one sum, so that a gradient takes the activation's derivative at that of the latest forward pass."""
 
     kept: Array | None = None
-    stage = ""
-
-    def before(self, stage: str, arrays: Results) -> None:
-        self.stage = stage
 
     def total(self, x: Array, branch: Any, shortcut: Any) -> Array:
         own, kept = super().total(x, branch, shortcut), self.kept
