@@ -65,43 +65,35 @@ def from_name(
     ``file`` is the real path of FILE.py, if it differs.
     """
     place, _, name = target.rpartition(":")
-    is_file = bool(file_of(target))
     before = traits_before_import(file or place, framework)
-    module = load_file(file or place, named=place) if is_file else load_module(place)
-    function: Any = module
+    module = load_file(file or place, named=place) if file_of(target) else load_module(place)
+    function = _object_in(module, name, place)
+    if declared.layers:
+        found = model_target(target, function, operators, declared)
+    elif _is_own_layer(function, operators):
+        found = layer_target(target, function, module, operators, declared, file)
+    else:
+        _check_callable(function, target)
+        last = name.rpartition(".")[2]
+        owner = module if last == name else None
+        found = _target(target, function, _operator(last, operators, target), framework, module, owner, last, declared)
+    found = replace(found, _traits={"cpu": before[found.framework]} if found.framework in before else {})
+    return with_definition(found, function, module, name, place if file else "")
+
+
+def _object_in(module: ModuleType, name: str, place: str) -> Any:
+    """The object with this name, which may be dotted, in a module; ``place`` is the module in messages."""
+    found: Any = module
     for part in name.split("."):
         try:
-            function = getattr(function, part)
+            found = getattr(found, part)
         except AttributeError as error:
             offered = _offered_by(module)
             hint = choices(name, offered) if offered else "; it defines no function and no layer"
             raise NoSuchName(f"{place} has no {name!r}{hint}") from error
         except Exception as error:  # a property, or the module's __getattr__
             raise NoSuchName(f"{name!r} of {place} raises {one_line(error)}") from error
-    found = _named(target, function, module, name, operators, framework, file, declared)
-    found = replace(found, _traits={"cpu": before[found.framework]} if found.framework in before else {})
-    return with_definition(found, function, module, name, place if file else "")
-
-
-def _named(
-    target: str,
-    function: Any,
-    module: ModuleType,
-    name: str,
-    operators: tuple[str, ...] | None,
-    framework: str | None,
-    file: str,
-    declared: Declarations,
-) -> Target:
-    """The target for the object with this name in a module."""
-    if declared.layers:
-        return model_target(target, function, operators, declared)
-    if _is_own_layer(function, operators):
-        return layer_target(target, function, module, operators, declared, file)
-    _check_callable(function, target)
-    operator = _operator(name.rpartition(".")[2], operators, target)
-    owner = module if "." not in name else None
-    return _target(target, function, operator, framework, module, owner, name.rpartition(".")[2], declared)
+    return found
 
 
 #: The most names that a message lists; of more, only those that are named after operators are.

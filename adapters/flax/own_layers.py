@@ -9,15 +9,11 @@ from typing import Any
 import jax.numpy as jnp
 
 from ...spec.errors import Unsupported
-from ...spec.operators import OPERATORS
 from ..binding import Binding
 from ..jax.own_layers import JaxKit
 
 #: Why y has the wider dtype if the layer has no dtype of its own.
 _PROMOTED = "a layer that is made without dtype= computes and returns the widest dtype of x and its parameters"
-
-#: The names of the running statistics of all operators.
-STATISTICS = frozenset(name for one in OPERATORS.values() for name in one.statistics)
 
 
 class FlaxKit(JaxKit):

@@ -13,8 +13,3 @@ _SINGLE = np.dtype(np.float32)
 def widened(array: Array) -> Array:
     """The array in the dtype to compute in; the same array if it already has that dtype."""
     return array.astype(_SINGLE) if array.dtype.itemsize < _SINGLE.itemsize else array
-
-
-def summed(left: Array, right: Array) -> Array:
-    """The sum, in new memory and in the dtype to compute in."""
-    return widened(left) + widened(right)
