@@ -234,7 +234,39 @@ def checked_entries(found: Iterable[Any]) -> tuple[KnownViolation, ...]:
 # Violations that several bindings share --------------------------------------------------------------------
 
 
-def float32_momentum(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+def beta_alone(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether beta is given and gamma is not."""
+    return inputs["gamma"] is None and inputs["beta"] is not None
+
+
+def broadcasts_parameters(reason: str, *links: str) -> KnownViolation:
+    """The entry for a gamma or beta of one element that is broadcast."""
+    notes = (ONE_OF["gamma"], ONE_OF["beta"])
+    return KnownViolation("CM-A1", reason, links, failures=("accepts",), notes=notes)
+
+
+def broadcasts_results(reason: str, *links: str) -> KnownViolation:
+    """The entry for a part's result of another shape that is broadcast."""
+    return KnownViolation("CM-C6", reason, links, failures=("accepts",))
+
+
+def momentum_in_float32(requirement: str, reason: str, *links: str, outputs: tuple[str, ...] = ()) -> KnownViolation:
+    """The entry for a momentum that is an attribute in float32, also where the statistics are float64."""
+    return KnownViolation(
+        requirement,
+        reason,
+        links,
+        failures=("value",),
+        outputs=outputs,
+        dtypes=("float64",),
+        modes=("training",),
+        where="a momentum that no float32 number is",
+        cases=_float32_momentum,
+        predicts=_near_float32_momentum,
+    )
+
+
+def _float32_momentum(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     """Whether float32, in which frameworks store the attribute, changes the weight of the old statistic."""
     kept = 1.0 - settings["momentum"]
     return float(np.float32(kept)) != kept
@@ -257,7 +289,7 @@ def wrong_second_derivative(
     return tuple(found)
 
 
-def near_float32_momentum(failure: Failure) -> Predicted:
+def _near_float32_momentum(failure: Failure) -> Predicted:
     """Whether rounding the weight to float32 can explain the whole error of a running statistic."""
     assert failure.got is not None and failure.expected is not None
     x, axis = np.asarray(failure.inputs["x"], np.float64), failure.settings["channel_axis"]

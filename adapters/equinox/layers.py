@@ -18,22 +18,17 @@ import jax.numpy as jnp
 
 from ..binding import Binding
 from ..departures import Departures
-from ..jax.layers import EMPTY, jitted
-from ..known import ONE_OF, KnownViolation
+from ..jax.layers import EMPTY, given, jitted
+from ..known import broadcasts_parameters
 
 SOURCE = "https://github.com/patrick-kidger/equinox/blob/main/equinox/nn/"
 
 
-def _given(**values: Any) -> dict[str, Any]:
-    """The values that are not None."""
-    return {name: value for name, value in values.items() if value is not None}
-
-
 def _affine(layer: Any, gamma: Any, beta: Any) -> Any:
     """A layer with both a weight and a bias set to gamma and beta; None means their initial ones and zeros."""
-    given: Any = beta if gamma is None else gamma
-    weight = jnp.ones_like(given) if gamma is None else gamma
-    bias = jnp.zeros_like(given) if beta is None else beta
+    like: Any = beta if gamma is None else gamma
+    weight = jnp.ones_like(like) if gamma is None else gamma
+    bias = jnp.zeros_like(like) if beta is None else beta
     return _lent(layer, weight, bias)
 
 
@@ -48,7 +43,7 @@ def _lent(layer: Any, weight: Any, bias: Any) -> Any:
 @lru_cache(maxsize=256)
 def _trailing_of(kind: Any, shape: tuple[int, ...], eps: float | None, weight: bool, bias: bool) -> Any:
     """A layer with these settings, without values."""
-    return eqx.filter_eval_shape(lambda: kind(shape, use_weight=weight, use_bias=bias, **_given(eps=eps)))
+    return eqx.filter_eval_shape(lambda: kind(shape, use_weight=weight, use_bias=bias, **given(eps=eps)))
 
 
 def _trailing(kind: Any, x: Any, gamma: Any, beta: Any, axes: tuple[int, ...], eps: float | None) -> Any:
@@ -78,7 +73,7 @@ def _rms_norm(x, gamma, *, axes, eps=None):
 def _group_norm_of(groups: int, channels: int, eps: float | None, affine: bool) -> Any:
     """A layer with these settings, without values."""
     make = eqx.nn.GroupNorm
-    return eqx.filter_eval_shape(lambda: make(groups, channels, channelwise_affine=affine, **_given(eps=eps)))
+    return eqx.filter_eval_shape(lambda: make(groups, channels, channelwise_affine=affine, **given(eps=eps)))
 
 
 @jitted
@@ -102,7 +97,7 @@ def _batch_norm_of(channels: int, dtype: Any, eps: float | None, momentum: float
             channelwise_affine=affine,
             dtype=dtype,
             mode="batch",
-            **_given(eps=eps, momentum=momentum),
+            **given(eps=eps, momentum=momentum),
         )
 
 
@@ -151,12 +146,9 @@ _WIDENED = (
 
 #: The broadcasting that all layers but BatchNorm accept, and every block around LayerNorm.
 BROADCAST = (
-    KnownViolation(
-        "CM-A1",
+    broadcasts_parameters(
         "the shapes of weight and bias are not checked, and a weight of one element broadcasts",
-        links=(f"{SOURCE}_normalisation.py (LayerNorm, GroupNorm and RMSNorm, __call__)",),
-        failures=("accepts",),
-        notes=(ONE_OF["gamma"], ONE_OF["beta"]),
+        f"{SOURCE}_normalisation.py (LayerNorm, GroupNorm and RMSNorm, __call__)",
     ),
 )
 

@@ -9,21 +9,16 @@ from flax import linen
 
 from ...spec.operators import OPERATORS
 from ..binding import Binding
-from ..jax.layers import EMPTY, jitted
+from ..jax.layers import EMPTY, given, jitted
 from .conventions import PARTS_ROUNDED, declared
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    """The values that are not None."""
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _applied(kind: Any, x: Any, gamma: Any, beta: Any, *, eps: float | None, **settings: Any) -> Any:
     """Apply a module of this kind and these settings to x, with only these parameters."""
     if "use_bias" in kind.__dataclass_fields__:
         settings["use_bias"] = beta is not None
-    module = kind(dtype=x.dtype, use_scale=gamma is not None, **settings, **_given(epsilon=eps))
-    return module.apply({"params": _given(scale=gamma, bias=beta)}, x)
+    module = kind(dtype=x.dtype, use_scale=gamma is not None, **settings, **given(epsilon=eps))
+    return module.apply({"params": given(scale=gamma, bias=beta)}, x)
 
 
 def _layer_norm(fast: bool):
@@ -69,12 +64,12 @@ def _batch_norm(fast: bool):
             use_scale=gamma is not None,
             use_bias=beta is not None,
             use_fast_variance=fast,
-            **_given(epsilon=eps, momentum=momentum),
+            **given(epsilon=eps, momentum=momentum),
         )
         # Flax holds statistics of 16-bit data in float32.
         wide = jnp.promote_types(running_mean.dtype, jnp.float32)
         statistics = {"mean": running_mean.astype(wide), "var": running_var.astype(wide)}
-        variables = {"params": _given(scale=gamma, bias=beta), "batch_stats": statistics}
+        variables = {"params": given(scale=gamma, bias=beta), "batch_stats": statistics}
         y, updated = module.apply(variables, x, mutable=["batch_stats"])
         new: Any = updated["batch_stats"]
         return y, new["mean"].astype(running_mean.dtype), new["var"].astype(running_var.dtype)

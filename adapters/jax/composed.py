@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from ..binding import Binding
 from ..composed import highway, mhc, post_norm, pre_norm, residual
 from ..departures import Departures
-from ..known import ONE_OF, KnownViolation
+from ..known import ONE_OF, broadcasts_results
 from .layers import BROADCAST, FAST, SOURCE, fast_layer_norm
 
 #: Why the other operators round every operation.
@@ -25,11 +25,9 @@ _EACH_ROUNDED = (
 
 #: Why a result of another shape is accepted if it can be broadcast.
 ADDED = (
-    KnownViolation(
-        "CM-C6",
+    broadcasts_results(
         "addition and multiplication broadcast as NumPy's do",
-        links=("https://numpy.org/doc/stable/user/basics.broadcasting.html",),
-        failures=("accepts",),
+        "https://numpy.org/doc/stable/user/basics.broadcasting.html",
     ),
 )
 

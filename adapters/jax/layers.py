@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from ..binding import Binding
 from ..departures import Departures
-from ..known import ONE_OF, KnownViolation
+from ..known import KnownViolation, broadcasts_parameters
 from .lost_variance import LOST_VARIANCE
 
 #: As Any, because type checkers do not know its newest parameter, algorithm.
@@ -35,12 +35,9 @@ _ONE_PASS = (
 
 #: The broadcasting that every function composed of array operations accepts.
 BROADCAST = (
-    KnownViolation(
-        "CM-A1",
+    broadcasts_parameters(
         "multiplication and addition broadcast as NumPy's do, a gamma of one element too",
-        links=("https://numpy.org/doc/stable/user/basics.broadcasting.html",),
-        failures=("accepts",),
-        notes=(ONE_OF["gamma"], ONE_OF["beta"]),
+        "https://numpy.org/doc/stable/user/basics.broadcasting.html",
     ),
 )
 
@@ -62,6 +59,11 @@ def affine(y: Any, gamma: Any, beta: Any, dtype: Any) -> Any:
     y = y if gamma is None else y * gamma
     y = y if beta is None else y + beta
     return y.astype(dtype)
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """The values that are not None; for the others the framework's defaults apply."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def jitted(layer: Any) -> Any:

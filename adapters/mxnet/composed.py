@@ -14,7 +14,7 @@ import numpy as np
 from ..binding import Binding
 from ..composed import highway, mhc, post_norm, pre_norm, residual
 from ..departures import Departures
-from ..known import KnownViolation
+from ..known import KnownViolation, broadcasts_results
 from .layers import LAYER_NORM, SOURCE, gluon_layer_norm
 
 #: Why the other operators round every operation.
@@ -25,11 +25,8 @@ _EACH_ROUNDED = (
 
 #: Why a result of another shape is accepted if it can be broadcast.
 _BROADCAST = (
-    KnownViolation(
-        "CM-C6",
-        "the operators of arrays broadcast without a word",
-        links=(f"{SOURCE}tensor/elemwise_binary_broadcast_op_basic.cc",),
-        failures=("accepts",),
+    broadcasts_results(
+        "the operators of arrays broadcast without a word", f"{SOURCE}tensor/elemwise_binary_broadcast_op_basic.cc"
     ),
 )
 

@@ -23,7 +23,7 @@ from mxnet.gluon import nn
 
 from ..binding import Binding
 from ..departures import Departures
-from ..known import Failure, KnownViolation, float32_momentum, near_float32_momentum
+from ..known import Failure, KnownViolation, momentum_in_float32
 
 SOURCE = "https://github.com/apache/mxnet/blob/v1.9.x/src/operator/"
 
@@ -200,18 +200,12 @@ _BATCH_NORM = Departures(
         ),
     },
     known_violations=(
-        KnownViolation(
+        momentum_in_float32(
             "BN-S1",
             "momentum is a parameter of type float, so that the weights of the moving average are float32 numbers, also"
             " where the statistics are float64",
-            links=(f"{SOURCE}nn/batch_norm-inl.h (BatchNormParam)",),
-            failures=("value",),
+            f"{SOURCE}nn/batch_norm-inl.h (BatchNormParam)",
             outputs=("new_running_mean",),
-            dtypes=("float64",),
-            modes=("training",),
-            where="a momentum that no float32 number is",
-            cases=float32_momentum,
-            predicts=near_float32_momentum,
         ),
         *(
             KnownViolation(

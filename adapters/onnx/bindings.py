@@ -18,7 +18,7 @@ from onnx import TensorProto
 from ...spec.layout import Layout
 from ..binding import Binding
 from ..departures import Departures
-from ..known import Failure, KnownViolation, float32_momentum, near_float32_momentum
+from ..known import Failure, KnownViolation, momentum_in_float32
 from .models import Node, described
 
 
@@ -85,17 +85,7 @@ def _lost_variance(failure: Failure) -> Any:
 
 _KNOWN_VIOLATIONS: Mapping[str, tuple[KnownViolation, ...]] = {
     "batch_norm": tuple(
-        KnownViolation(
-            requirement,
-            _MOMENTUM,
-            links=(_SPEC + "BatchNormalization.html",),
-            failures=("value",),
-            dtypes=("float64",),
-            modes=("training",),
-            where="a momentum that no float32 number is",
-            cases=float32_momentum,
-            predicts=near_float32_momentum,
-        )
+        momentum_in_float32(requirement, _MOMENTUM, f"{_SPEC}BatchNormalization.html")
         for requirement in ("BN-S1", "BN-S2", "BN-S3")
     ),
     "group_norm": (

@@ -11,7 +11,7 @@ import tensorflow as tf
 from ..binding import Binding
 from ..composed import highway, mhc, post_norm, pre_norm, residual
 from ..departures import Departures
-from ..known import KnownViolation
+from ..known import broadcasts_results
 from .moments import NORMALISED, SOURCE, layer_norm, second_order_violations
 
 #: Why highway and mhc round every operation.
@@ -22,11 +22,8 @@ _EACH_ROUNDED = (
 
 #: Why a result of another shape is accepted if it can be broadcast.
 BROADCAST = (
-    KnownViolation(
-        "CM-C6",
-        "addition and multiplication broadcast without a word",
-        links=("https://www.tensorflow.org/api_docs/python/tf/math/add",),
-        failures=("accepts",),
+    broadcasts_results(
+        "addition and multiplication broadcast without a word", "https://www.tensorflow.org/api_docs/python/tf/math/add"
     ),
 )
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from ..binding import Binding
 from ..departures import Departures
-from ..known import ONE_OF, KnownViolation, wrong_second_derivative
+from ..known import KnownViolation, broadcasts_parameters, wrong_second_derivative
 
 SOURCE = "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/"
 
@@ -63,12 +63,9 @@ def move_axis(x: Any, start: int, stop: int) -> Any:
 
 
 #: The known violation that a parameter with one element, or with an axis missing, is accepted.
-_BROADCAST = KnownViolation(
-    "CM-A1",
+_BROADCAST = broadcasts_parameters(
     "tf.nn.batch_normalization takes parameters that can be broadcast against x",
-    links=("https://www.tensorflow.org/api_docs/python/tf/nn/batch_normalization",),
-    failures=("accepts",),
-    notes=(ONE_OF["gamma"], ONE_OF["beta"]),
+    "https://www.tensorflow.org/api_docs/python/tf/nn/batch_normalization",
 )
 
 #: Why normalising by tf.nn.moments violates requirements; the project's tests pin each violation with its numbers.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..known import Failure, KnownViolation
+from ..known import Failure, KnownViolation, beta_alone
 from .bridge import SOURCE
 from .float16 import OVERFLOW, ROUNDOFF, UNDERFLOW
 
@@ -21,12 +21,8 @@ _LINK = f"{SOURCE}aten/src/ATen/native/cuda/Normalization.cuh"
 # No weight, and a bias ---------------------------------------------------------------------------------------
 
 
-def _bias_alone(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    return inputs["gamma"] is None and inputs["beta"] is not None
-
-
 def _one_channel(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    return _bias_alone(inputs, settings) and inputs["beta"].size == 1
+    return beta_alone(inputs, settings) and inputs["beta"].size == 1
 
 
 def _is_zero(failure: Failure) -> Any:
@@ -44,7 +40,7 @@ _RAISES = KnownViolation(
     failures=("raises",),
     outputs=("gradient",),
     where="no gamma, and a beta",
-    cases=_bias_alone,
+    cases=beta_alone,
     **_SIZED_AS_WEIGHT,
 )
 

@@ -13,7 +13,7 @@ import torch
 from ..binding import Binding
 from ..composed import highway, mhc, post_norm, pre_norm, residual
 from ..departures import Departures
-from ..known import KnownViolation
+from ..known import broadcasts_results
 from .bridge import SOURCE
 from .layers import (
     LAYER_NORM,
@@ -31,11 +31,9 @@ _EACH_ROUNDED = (
 
 #: Why a result of another shape is accepted if it can be broadcast.
 BROADCAST = (
-    KnownViolation(
-        "CM-C6",
+    broadcasts_results(
         "addition and multiplication broadcast without a word",
-        links=("https://docs.pytorch.org/docs/stable/notes/broadcasting.html",),
-        failures=("accepts",),
+        "https://docs.pytorch.org/docs/stable/notes/broadcasting.html",
     ),
 )
 

@@ -18,13 +18,13 @@ from torch.nn import functional
 from ...spec.errors import Unsupported
 from ..binding import Binding
 from ..departures import Departures
-from ..known import KnownViolation
+from ..known import KnownViolation, beta_alone
 from .batch_norm_cuda import INSTANCE_NORM_ON_CUDA
 from .bridge import SOURCE
 from .group_norm_cuda import ON_CUDA
 from .group_norm_forward import FORWARD
 from .instance_norm_cpu import ON_CPU as INSTANCE_NORM_ON_CPU
-from .layers import SAVED, beta_alone, constants_in_forward_mode, having, lent, second_order_of_beta_alone
+from .layers import SAVED, constants_in_forward_mode, having, lent, second_order_of_beta_alone
 
 _GROUP_NORM = f"{SOURCE}aten/src/ATen/native/group_norm.cpp"
 

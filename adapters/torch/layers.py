@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from ..binding import Binding
 from ..departures import Departures
-from ..known import KnownViolation
+from ..known import KnownViolation, beta_alone
 from .batch_norm_cpu import ON_CPU
 from .batch_norm_cuda import ON_CUDA
 from .bridge import SOURCE
@@ -168,11 +168,6 @@ def constants_in_forward_mode(*requirements: str, issue: str) -> tuple[KnownViol
         # The accuracy class of 16-bit data hides it in some cases.
         for dtypes, always in ((("float32", "float64"), True), (("float16", "bfloat16"), False))
     )
-
-
-def beta_alone(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
-    """Whether beta is given and gamma is not."""
-    return inputs["gamma"] is None and inputs["beta"] is not None
 
 
 def second_order_of_beta_alone(requirement: str) -> KnownViolation:
