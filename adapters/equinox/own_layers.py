@@ -15,7 +15,6 @@ import equinox as eqx
 import jax
 
 from ...spec.errors import WrongSignature
-from ..binding import Binding
 from ..jax.own_layers import JaxKit, mode_arguments
 from ..layers.kit import LayerTensor
 from .layers import BINDINGS
@@ -32,6 +31,8 @@ class EquinoxKit(JaxKit):
     """Layers that are equinox.Modules, or pairs of a module and its state."""
 
     base = eqx.Module
+    home = "equinox.nn."
+    bindings = BINDINGS
     channel_axis = 1
     old_momentum = True
     maps = True
@@ -69,14 +70,9 @@ class EquinoxKit(JaxKit):
         kept = {} if after is None else _kept(module, after)
         return y, {name: kept.get(name, value).astype(value.dtype) for name, value in lent.items()}
 
-    def inherited(self, owner: Any, operator: str) -> Binding | None:
-        known = {binding.name: binding for binding in BINDINGS if binding.operator == operator}
-        for kind in type(owner).__mro__:
-            mode = f'(mode="{owner.mode}")' if kind is eqx.nn.BatchNorm else ""
-            name = f"equinox.nn.{kind.__name__}{mode}"
-            if kind.__module__.startswith("equinox.nn.") and type(owner).__call__ is kind.__call__ and name in known:
-                return known[name]
-        return None
+    def names_of(self, kind: type, owner: Any) -> tuple[str, ...]:
+        mode = f'(mode="{owner.mode}")' if kind is eqx.nn.BatchNorm else ""
+        return (f"equinox.nn.{kind.__name__}{mode}",)
 
 
 def _without_state(value: Any) -> Any:

@@ -21,11 +21,8 @@ class FlaxKit(JaxKit):
 
     channel_axis = -1
     old_momentum = True
-    #: The module that defines the interface's layers.
-    home: str
     #: The interface, as users write it.
     interface: str
-    bindings: tuple[Binding, ...]
 
     def axis_of(self, layer: Any) -> int:
         axis = getattr(self.within(layer)[""], "axis", self.channel_axis)
@@ -42,16 +39,12 @@ class FlaxKit(JaxKit):
         return next((str(jnp.dtype(one)) for one in own if one is not None), None)
 
     def inherited(self, owner: Any, operator: str) -> Binding | None:
-        known = {binding.name: binding for binding in self.bindings if binding.operator == operator}
-        for kind in type(owner).__mro__:
-            if kind.__module__ != self.home or type(owner).__call__ is not kind.__call__:
-                continue
-            name = f"{self.interface}.{kind.__name__}"
-            slow = not getattr(owner, "use_fast_variance", True)
-            found = (slow and known.get(f"{name}(use_fast_variance=False)")) or known.get(name)
-            if found is not None:
-                return found if owner.dtype is not None else _promoted(found)
-        return None
+        found = super().inherited(owner, operator)
+        return found if found is None or owner.dtype is not None else _promoted(found)
+
+    def names_of(self, kind: type, owner: Any) -> tuple[str, ...]:
+        name = f"{self.interface}.{kind.__name__}"
+        return (name,) if getattr(owner, "use_fast_variance", True) else (f"{name}(use_fast_variance=False)", name)
 
 
 def _promoted(binding: Binding) -> Binding:

@@ -12,7 +12,6 @@ from typing import Any
 import keras
 
 from ...spec.errors import Unsupported, one_line
-from ..binding import Binding
 from ..layers.kit import Kit, LayerTensor
 from .bridge import KerasBridge
 from .layers import BINDINGS, policy
@@ -26,6 +25,9 @@ class KerasKit(Kit):
     old_momentum = True
     builds = True
     base = keras.layers.Layer
+    home = "keras."
+    method = "call"
+    bindings = BINDINGS
 
     def __init__(self, bridge: KerasBridge) -> None:
         self.bridge = bridge
@@ -96,15 +98,8 @@ class KerasKit(Kit):
     def reshaped(self, tensor: Any, shape: tuple[int, ...]) -> Any:
         return keras.ops.reshape(tensor, shape)
 
-    def inherited(self, owner: Any, operator: str) -> Binding | None:
-        known = {binding.name: binding for binding in BINDINGS if binding.operator == operator}
-        for kind in type(owner).__mro__:
-            if getattr(kind, "call", None) is not type(owner).call:
-                continue
-            for name in (f"keras.layers.{kind.__name__}", f"keras.layers.{kind.__name__}(groups=-1)"):
-                if name in known and kind.__module__.startswith("keras."):
-                    return known[name]
-        return None
+    def names_of(self, kind: type, owner: Any) -> tuple[str, ...]:
+        return (f"keras.layers.{kind.__name__}", f"keras.layers.{kind.__name__}(groups=-1)")
 
 
 def _dotted(path: str) -> str:

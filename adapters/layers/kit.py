@@ -40,6 +40,11 @@ class Kit(abc.ABC):
     models: bool = True
     #: The base class of its layers.
     base: type
+    #: The beginning of the modules that define the framework's own layers, and the method in which these compute.
+    home: str
+    method: str = "__call__"
+    #: The bindings of these layers.
+    bindings: tuple[Binding, ...]
 
     def is_layer(self, value: Any) -> bool:
         """Whether a value is a layer of this framework, not a layer class."""
@@ -105,9 +110,20 @@ class Kit(abc.ABC):
     def reshaped(self, tensor: Any, shape: tuple[int, ...]) -> Any:
         """The tensor, reshaped."""
 
-    @abc.abstractmethod
     def inherited(self, owner: Any, operator: str) -> Binding | None:
         """The binding of the framework's layer from which this layer inherits its call; None if the call is its own."""
+        known = {binding.name: binding for binding in self.bindings if binding.operator == operator}
+        call = getattr(type(owner), self.method)
+        for kind in type(owner).__mro__:
+            if kind.__module__.startswith(self.home) and getattr(kind, self.method, None) is call:
+                for name in self.names_of(kind, owner):
+                    if name in known:
+                        return known[name]
+        return None
+
+    @abc.abstractmethod
+    def names_of(self, kind: type, owner: Any) -> tuple[str, ...]:
+        """The names that the binding of a framework's class may have, for a layer with such settings as this one's."""
 
     def called_by(self, call: Callable[[], Any], operator: str) -> Binding | None:
         """The binding of the framework's function for the operator, if a call runs one; else None."""

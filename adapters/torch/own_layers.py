@@ -24,6 +24,10 @@ class TorchKit(Kit):
     framework = "torch"
     channel_axis = 1
     base = nn.Module
+    # PyTorch's own layers are recognised by the functions they call.
+    home = "transformers."
+    method = "forward"
+    bindings = rms_norm_transformers.bindings()
 
     def __init__(self, bridge: TorchBridge) -> None:
         self.bridge = bridge
@@ -56,15 +60,8 @@ class TorchKit(Kit):
     def reshaped(self, tensor: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
         return tensor.reshape(shape)
 
-    def inherited(self, owner: nn.Module, operator: str) -> Binding | None:
-        # PyTorch's own layers are recognised by the functions they call.
-        known = {binding.name: binding for binding in rms_norm_transformers.bindings() if binding.operator == operator}
-        for kind in type(owner).__mro__:
-            name = f"transformers {kind.__name__}"
-            own = kind.__module__.startswith("transformers.") and kind.forward is type(owner).forward
-            if own and name in known:
-                return known[name]
-        return None
+    def names_of(self, kind: type, owner: nn.Module) -> tuple[str, ...]:
+        return (f"transformers {kind.__name__}",)
 
     def called_by(self, call: Callable[[], Any], operator: str) -> Binding | None:
         with _Functions() as called:
