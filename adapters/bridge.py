@@ -38,6 +38,9 @@ class Bridge(abc.ABC):
     rewrites: bool = False
     #: The exceptions besides MemoryError by which the framework says that memory ran out, if a part can raise them.
     memory_errors: tuple[type[Exception], ...] = ()
+    #: What parts are made of besides Python's operators: an object with the functions zeros, tanh, relu, matmul, shift
+    #: and replay, as adapters/jax/part_functions.py has. If the framework does not differentiate, matmul is enough.
+    functions: Any
     #: Violations of every function on this framework, because one of the framework's operations violates them.
     violations: tuple[KnownViolation, ...] = ()
 
@@ -165,27 +168,7 @@ class Bridge(abc.ABC):
     def written_back(self, handed: Any, x: Any, source: int, destination: int) -> None:  # noqa: B027 - most write none
         """Copy into x whatever the target wrote into ``handed``, the moved x it was given, so that the fault shows."""
 
-    # Building blocks of parts, besides Python's operators --------------------------------------------------
-
-    @abc.abstractmethod
-    def zeros(self, x: Any) -> Any:
-        """Zeros of x's shape and dtype, on its device."""
-
-    @abc.abstractmethod
-    def tanh(self, x: Any) -> Any:
-        """tanh(x), elementwise."""
-
-    @abc.abstractmethod
-    def relu(self, x: Any) -> Any:
-        """max(x, 0), elementwise; a NaN stays NaN."""
-
-    @abc.abstractmethod
-    def matmul(self, x: Any, w: Any) -> Any:
-        """x @ w over the last axis of x; w has two axes."""
-
-    @abc.abstractmethod
-    def shift(self, x: Any, offset: int, axis: int) -> Any:
-        """result[t] = x[t + offset] along the axis, zero where t + offset lies beyond the ends."""
+    # The memory of parts ---------------------------------------------------------------------------------
 
     @abc.abstractmethod
     def view(self, x: Any) -> Any:
@@ -213,8 +196,4 @@ class Bridge(abc.ABC):
         tangents: Mapping[str, Any] | None,
     ) -> Callable[..., Any]:
         """The part with hand-written derivatives, if the framework has none; see build_parts.build_part."""
-        raise NotImplementedError
-
-    def replay(self, x: Any, value: Any, cotangent: Any) -> Any:
-        """A function of x that returns the value; the cotangent of x is the given one, whatever the value's is."""
         raise NotImplementedError

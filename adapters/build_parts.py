@@ -55,9 +55,14 @@ def _plain(made: Callable[..., Any]) -> Callable[[_Material], Callable[[Any], An
     return lambda material: lambda handed: made(material, handed)
 
 
+def _tanh_linear(material: _Material, x: Any) -> Any:
+    functions = material.bridge.functions
+    return functions.tanh(functions.matmul(x, material.leaves[0]))
+
+
 def _convolution(material: _Material, x: Any) -> Any:
     (k,) = material.leaves
-    return reduce(add, (k[j] * material.bridge.shift(x, o, -2) for j, o in enumerate(material.part.offsets)))
+    return reduce(add, (k[j] * material.bridge.functions.shift(x, o, -2) for j, o in enumerate(material.part.offsets)))
 
 
 def _cascade(material: _Material, x: Any) -> Any:
@@ -89,23 +94,23 @@ def _fuse_weighted(material: _Material, ys: Sequence[Any]) -> Any:
 
 
 def _fuse_coupled(material: _Material, ys: Sequence[Any]) -> Any:
-    tanh = material.bridge.tanh
+    tanh = material.bridge.functions.tanh
     return reduce(add, [*ys, *(tanh(before) * y for before, y in zip(ys, ys[1:]))])
 
 
 _MAKERS: Mapping[str, Callable[[_Material], Callable[[Any], Any]]] = {
     "identity": _plain(lambda m, x: x),
     "view": _plain(lambda m, x: m.bridge.view(x)),
-    "zero": _plain(lambda m, x: m.bridge.zeros(x)),
+    "zero": _plain(lambda m, x: m.bridge.functions.zeros(x)),
     # A view, because reentrant checkpointing takes over the result, and the leaf would then depend on itself.
     "leaf": _plain(lambda m, x: m.bridge.view(m.leaves[0])),
     "negated": _plain(lambda m, x: -x),
     "scaled": _plain(lambda m, x: m.part.number * x),
-    "linear": _plain(lambda m, x: m.bridge.matmul(x, m.leaves[0])),
-    "tanh_linear": _plain(lambda m, x: m.bridge.tanh(m.bridge.matmul(x, m.leaves[0]))),
+    "linear": _plain(lambda m, x: m.bridge.functions.matmul(x, m.leaves[0])),
+    "tanh_linear": _plain(_tanh_linear),
     "square": _plain(lambda m, x: x * x),
-    "relu": _plain(lambda m, x: m.bridge.relu(x)),
-    "tanh": _plain(lambda m, x: m.bridge.tanh(x)),
+    "relu": _plain(lambda m, x: m.bridge.functions.relu(x)),
+    "tanh": _plain(lambda m, x: m.bridge.functions.tanh(x)),
     "convolution": _plain(_convolution),
     "causal": _plain(_convolution),
     "cascade": _plain(_cascade),
@@ -118,7 +123,7 @@ _MAKERS: Mapping[str, Callable[[_Material], Callable[[Any], Any]]] = {
     "misshapen": _plain(lambda m, x: m.inner[0](x)[..., :-1]),
     "broadcasting": _plain(lambda m, x: m.inner[0](x)[..., :1]),
     "raising": _plain(_raising),
-    "replayed": _plain(lambda m, x: m.bridge.replay(x, *m.leaves)),
+    "replayed": _plain(lambda m, x: m.bridge.functions.replay(x, *m.leaves)),
     "fuse_sum": _plain(lambda m, ys: reduce(add, ys)),
     "fuse_product": _plain(lambda m, ys: reduce(mul, ys)),
     "fuse_weighted": _plain(_fuse_weighted),

@@ -64,7 +64,7 @@ def _flushes(bridge: Bridge, dtype: str, device: str) -> str:
         return numbers(np.ldexp(np.array(values, np.float64), smallest))
 
     def operations(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> tuple[Any, ...]:
-        return a * b, c + d, bridge.matmul(e, f)
+        return a * b, c + d, bridge.functions.matmul(e, f)
 
     handed = (
         scaled([row[0] for row in _PRODUCTS]),

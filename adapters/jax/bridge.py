@@ -76,6 +76,7 @@ class JaxBridge(Bridge):
     layouts = ("contiguous",)
     differentiates = True
     functional = True
+    functions = part_functions
 
     def __init__(self) -> None:
         #: The device and width of the tensors made last; the next call uses these.
@@ -167,21 +168,6 @@ class JaxBridge(Bridge):
     ) -> list[Any | None]:
         return _derivable(nested, jax.jvp, jax.vjp, kind, call, inputs, tangents, other)
 
-    def zeros(self, x: Any) -> Any:
-        return part_functions.zeros(x)
-
-    def tanh(self, x: Any) -> Any:
-        return part_functions.tanh(x)
-
-    def relu(self, x: Any) -> Any:
-        return jax.nn.relu(x)
-
-    def matmul(self, x: Any, w: Any) -> Any:
-        return part_functions.matmul(x, w)
-
-    def shift(self, x: Any, offset: int, axis: int) -> Any:
-        return part_functions.shift(x, offset, axis)
-
     def view(self, x: Any) -> Any:
         # Arrays never change, and their memory cannot be observed.
         return x
@@ -194,9 +180,6 @@ class JaxBridge(Bridge):
 
     def move_axis(self, tensor: Any, source: int, destination: int) -> Any:
         return jax.numpy.moveaxis(tensor, source, destination)
-
-    def replay(self, x: Any, value: Any, cotangent: Any) -> Any:
-        return part_functions.replay(x, value, cotangent)
 
 
 @lru_cache(maxsize=None)

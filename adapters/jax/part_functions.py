@@ -24,6 +24,9 @@ def tanh(x: Any) -> Any:
     return jnp.tanh(x)
 
 
+relu = jax.nn.relu
+
+
 @jax.jit
 def matmul(x: Any, w: Any) -> Any:
     """x @ w over the last axis, in float32 at least; without this, JAX on a GPU would multiply float32 in TF32."""

@@ -16,7 +16,7 @@ from ...spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Un
 from ..bridge import Bridge
 from ..known import KnownViolation
 from ..layouts import place
-from .part_functions import matmul, replay, shift
+from . import part_functions
 
 _DTYPES = ("float16", "float32", "float64")
 
@@ -70,6 +70,7 @@ class MxnetBridge(Bridge):
     # MXNet has no strides: a view is one contiguous piece of a larger buffer.
     layouts = ("contiguous", "offset")
     differentiates = True
+    functions = part_functions
 
     def check_device(self, device: str) -> None:
         named = re.fullmatch(r"(cpu|gpu)(?::(\d+))?", device)
@@ -159,21 +160,6 @@ class MxnetBridge(Bridge):
         # autograd turns each given cotangent into a new node that is connected to nothing.
         raise Unsupported("mxnet does not differentiate a gradient with respect to its cotangent")
 
-    def zeros(self, x: Any) -> Any:
-        return mx.nd.zeros_like(x)
-
-    def tanh(self, x: Any) -> Any:
-        return mx.nd.tanh(x)
-
-    def relu(self, x: Any) -> Any:
-        return mx.nd.relu(x)
-
-    def matmul(self, x: Any, w: Any) -> Any:
-        return matmul(x, w)
-
-    def shift(self, x: Any, offset: int, axis: int) -> Any:
-        return shift(x, offset, axis)
-
     def view(self, x: Any) -> Any:
         return x.reshape(x.shape)
 
@@ -186,9 +172,6 @@ class MxnetBridge(Bridge):
 
     def move_axis(self, tensor: Any, source: int, destination: int) -> Any:
         return mx.nd.moveaxis(tensor, source, destination)
-
-    def replay(self, x: Any, value: Any, cotangent: Any) -> Any:
-        return replay(x, value, cotangent)
 
 
 def _made(array: np.ndarray, device: str) -> Any:

@@ -1,4 +1,4 @@
-"""Operations for parts on MXNet arrays that are not a single MXNet function."""
+"""The operations of parts on MXNet arrays."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import mxnet as mx
 import numpy as np
+
+zeros, tanh, relu = mx.nd.zeros_like, mx.nd.tanh, mx.nd.relu
 
 
 def matmul(x: Any, w: Any) -> Any:

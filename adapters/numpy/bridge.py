@@ -14,9 +14,8 @@ from ...spec.parts import Part
 from ..bridge import Bridge
 from ..dtypes import DTYPES, NAMES
 from ..layouts import LAYOUTS, place, why_not
-from .arithmetic import widened
+from . import arithmetic
 from .build_parts import build_part
-from .plain_code import shift
 
 
 class _Quiet:
@@ -45,6 +44,7 @@ class NumpyBridge(Bridge):
     layouts = LAYOUTS
     differentiates = False
     rewrites = True
+    functions = arithmetic
 
     def check_device(self, device: str) -> None:
         if device != "cpu":
@@ -87,21 +87,6 @@ class NumpyBridge(Bridge):
 
     def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:
         return _Quiet()
-
-    def zeros(self, x: np.ndarray) -> np.ndarray:
-        return np.zeros(x.shape, x.dtype)
-
-    def tanh(self, x: np.ndarray) -> np.ndarray:
-        return np.tanh(widened(x)).astype(x.dtype)
-
-    def relu(self, x: np.ndarray) -> np.ndarray:
-        return np.maximum(x, np.zeros((), x.dtype))
-
-    def matmul(self, x: np.ndarray, w: np.ndarray) -> np.ndarray:
-        return (widened(x) @ widened(w)).astype(x.dtype)
-
-    def shift(self, x: np.ndarray, offset: int, axis: int) -> np.ndarray:
-        return shift(x, offset, axis)
 
     def view(self, x: np.ndarray) -> np.ndarray:
         return x.view()

@@ -15,8 +15,8 @@ from ...spec.errors import BadOutput, DeviceUnavailable, LayoutNotApplicable, Un
 from ..bridge import Bridge
 from ..dtypes import DTYPES
 from ..nesting import nested
+from . import part_functions
 from .guard import Guard
-from .part_functions import replay, shift
 from .tapes import Tapes
 
 #: A device in TensorFlow's notation: cpu, CPU:0, /GPU:0, /device:GPU:1.
@@ -32,6 +32,7 @@ class TensorFlowBridge(Bridge):
     # A tensor has no strides.
     layouts = ("contiguous",)
     differentiates = True
+    functions = part_functions
 
     def __init__(self) -> None:
         self._tapes = Tapes()
@@ -153,23 +154,6 @@ class TensorFlowBridge(Bridge):
 
     # Parts ------------------------------------------------------------------------------------------------
 
-    def zeros(self, x: Any) -> Any:
-        # Part of x's graph, as any sublayer's result is: some code refuses a result that carries no gradient.
-        return tf.where(False, x, tf.zeros_like(x))
-
-    def tanh(self, x: Any) -> Any:
-        return tf.tanh(x)
-
-    def relu(self, x: Any) -> Any:
-        return tf.nn.relu(x)
-
-    def matmul(self, x: Any, w: Any) -> Any:
-        # tf.matmul refuses an x of one axis.
-        return tf.tensordot(x, w, 1)
-
-    def shift(self, x: Any, offset: int, axis: int) -> Any:
-        return shift(x, offset, axis)
-
     def view(self, x: Any) -> Any:
         return tf.identity(x)
 
@@ -184,9 +168,6 @@ class TensorFlowBridge(Bridge):
         order = [axis for axis in range(len(tensor.shape)) if axis != source % len(tensor.shape)]
         order.insert(destination % len(tensor.shape), source % len(tensor.shape))
         return tf.transpose(tensor, order)
-
-    def replay(self, x: Any, value: Any, cotangent: Any) -> Any:
-        return replay(x, value, cotangent)
 
 
 @lru_cache(maxsize=64)

@@ -1,10 +1,22 @@
-"""Operations for parts on TensorFlow tensors that are not a single TensorFlow function."""
+"""The operations of parts on TensorFlow tensors."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import tensorflow as tf
+
+tanh, relu = tf.tanh, tf.nn.relu
+
+
+def zeros(x: Any) -> Any:
+    """Zeros like x, in x's graph as any sublayer's result is: some code refuses a result that carries no gradient."""
+    return tf.where(False, x, tf.zeros_like(x))
+
+
+def matmul(x: Any, w: Any) -> Any:
+    """x @ w over the last axis of x; tf.matmul refuses an x of one axis."""
+    return tf.tensordot(x, w, 1)
 
 
 def shift(x: Any, offset: int, axis: int) -> Any:

@@ -18,8 +18,7 @@ from ..bridge import Bridge
 from ..dtypes import DTYPES
 from ..layouts import LAYOUTS, place
 from ..nesting import nested
-from . import plain_code
-from .part_functions import Replay, shift
+from . import part_functions
 
 #: Where to read PyTorch's source.
 SOURCE = "https://github.com/pytorch/pytorch/blob/main/"
@@ -78,6 +77,7 @@ class TorchBridge(Bridge):
     layouts = tuple(name for name in LAYOUTS if name != "negative")
     differentiates = True
     rewrites = True
+    functions = part_functions
     memory_errors = (torch.cuda.OutOfMemoryError,)
 
     def check_device(self, device: str) -> None:
@@ -226,21 +226,6 @@ class TorchBridge(Bridge):
             if ((now != before) & ~(now.isnan() & before.isnan())).any():
                 x.copy_(now)
 
-    def zeros(self, x: torch.Tensor) -> torch.Tensor:
-        return plain_code.zeros(x)
-
-    def tanh(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.tanh(x)
-
-    def relu(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.relu(x)
-
-    def matmul(self, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-        return torch.matmul(x, w)
-
-    def shift(self, x: torch.Tensor, offset: int, axis: int) -> torch.Tensor:
-        return shift(x, offset, axis)
-
     def view(self, x: torch.Tensor) -> torch.Tensor:
         return x.view_as(x)
 
@@ -256,9 +241,6 @@ class TorchBridge(Bridge):
     def write(self, value: torch.Tensor, buffer: torch.Tensor) -> torch.Tensor:
         # A new tensor on the buffer's memory, so that one call's graph does not extend that of the call before.
         return buffer.detach().copy_(value)
-
-    def replay(self, x: torch.Tensor, value: torch.Tensor, cotangent: torch.Tensor) -> torch.Tensor:
-        return Replay.apply(x, value, cotangent)
 
 
 def _from_numpy(array: np.ndarray) -> torch.Tensor:

@@ -1,10 +1,14 @@
-"""Operations for parts on PyTorch tensors that are not a single PyTorch function."""
+"""The operations of parts on PyTorch tensors."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
+
+from .plain_code import zeros as zeros
+
+tanh, relu, matmul = torch.tanh, torch.relu, torch.matmul
 
 
 def shift(x: torch.Tensor, offset: int, axis: int) -> torch.Tensor:
@@ -34,3 +38,6 @@ class Replay(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
         (replayed,) = ctx.saved_tensors
         return replayed, cotangents[0], None
+
+
+replay = Replay.apply

@@ -53,8 +53,8 @@ def test_parts_are_traced(kind, shapes):
 def test_matrices_are_multiplied_by_what_has_any_rank():
     """linear takes an x of one axis, and one of no rows."""
     w = tf.constant([[1.0, 2.0], [3.0, 4.0]])
-    assert TENSORFLOW.matmul(tf.constant([1.0, 1.0]), w).numpy().tolist() == [4.0, 6.0]
-    assert TENSORFLOW.matmul(tf.zeros((0, 2)), w).shape == (0, 2)
+    assert TENSORFLOW.functions.matmul(tf.constant([1.0, 1.0]), w).numpy().tolist() == [4.0, 6.0]
+    assert TENSORFLOW.functions.matmul(tf.zeros((0, 2)), w).shape == (0, 2)
 
 
 def test_what_is_handed_back_is_what_was_handed():
@@ -69,9 +69,9 @@ def test_zero_is_zero_where_x_is_not_finite():
     """zero returns zeros for NaN and infinity too, as does a shift past the end; relu keeps a NaN."""
     x = tf.constant([[float("nan")], [float("inf")]])
     assert not build_part(Part("zero"), {}, TENSORFLOW, memory={})(x).numpy().any()
-    assert not TENSORFLOW.shift(x, 7, 0).numpy().any()
-    assert not TENSORFLOW.shift(x, -7, 0).numpy().any()
-    assert np.isnan(TENSORFLOW.relu(x).numpy()).tolist() == [[True], [False]]
+    assert not TENSORFLOW.functions.shift(x, 7, 0).numpy().any()
+    assert not TENSORFLOW.functions.shift(x, -7, 0).numpy().any()
+    assert np.isnan(TENSORFLOW.functions.relu(x).numpy()).tolist() == [[True], [False]]
 
 
 def test_replayed_replays_a_cotangent():
