@@ -9,7 +9,7 @@ from operator import add
 import numpy as np
 
 from .arithmetic import Array
-from .parts import Formula, Leaves, NumpyPart
+from .parts import Formula, Leaves, LinearInX, NumpyPart
 from .plain_code import shift
 
 
@@ -79,7 +79,7 @@ class Replayed(Constant):
         return self.material.leaves[1].value
 
 
-class Multiple(Formula):
+class Multiple(LinearInX):
     """x times a number: minus one if the part is "negated"."""
 
     def _factor(self) -> float:
@@ -91,14 +91,8 @@ class Multiple(Formula):
     def cotangents(self, x: Array, g: Array, leaves: Leaves) -> tuple[Array, Leaves]:
         return self._factor() * g, ()
 
-    def tangent(self, x: Array, tx: Array, leaves: Leaves, moved: Leaves) -> Array:
-        return self._factor() * tx
 
-    def second(self, x: Array, g: Array, a: Array, leaves: Leaves) -> tuple[Array, Array]:
-        return np.zeros_like(x), self._factor() * a
-
-
-class Linear(Formula):
+class Linear(LinearInX):
     """x @ w."""
 
     def value(self, x: Array, leaves: Leaves) -> Array:
@@ -107,14 +101,8 @@ class Linear(Formula):
     def cotangents(self, x: Array, g: Array, leaves: Leaves) -> tuple[Array, Leaves]:
         return g @ leaves[0].T, [_outer(x, g)]
 
-    def tangent(self, x: Array, tx: Array, leaves: Leaves, moved: Leaves) -> Array:
-        return tx @ leaves[0] + x @ moved[0]
 
-    def second(self, x: Array, g: Array, a: Array, leaves: Leaves) -> tuple[Array, Array]:
-        return np.zeros_like(x), a @ leaves[0]
-
-
-class Convolution(Formula):
+class Convolution(LinearInX):
     """A depthwise convolution over the second last axis, with three taps, dilated."""
 
     def _folded(self, x: Array, k: Array, sign: int = 1) -> Array:
@@ -128,12 +116,6 @@ class Convolution(Formula):
         over = tuple(range(x.ndim - 1))
         dk = np.stack([(g * shift(x, offset, -2)).sum(axis=over) for offset in self.material.part.offsets])
         return self._folded(g, leaves[0], -1), [dk]
-
-    def tangent(self, x: Array, tx: Array, leaves: Leaves, moved: Leaves) -> Array:
-        return self._folded(tx, leaves[0]) + self._folded(x, moved[0])
-
-    def second(self, x: Array, g: Array, a: Array, leaves: Leaves) -> tuple[Array, Array]:
-        return np.zeros_like(x), self._folded(a, leaves[0])
 
 
 class Elementwise(Formula):

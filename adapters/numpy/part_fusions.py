@@ -9,10 +9,10 @@ from operator import add, mul
 import numpy as np
 
 from .arithmetic import Array
-from .parts import Formula, Leaves, NumpyPart
+from .parts import Formula, Leaves, LinearInX, NumpyPart
 
 
-class Sum(Formula):
+class Sum(LinearInX):
     """The sum of y_k."""
 
     def value(self, x: Sequence[Array], leaves: Leaves) -> Array:
@@ -20,12 +20,6 @@ class Sum(Formula):
 
     def cotangents(self, x: Sequence[Array], g: Array, leaves: Leaves) -> tuple[list[Array], Leaves]:
         return [g for _ in x], ()
-
-    def tangent(self, x: Sequence[Array], tx: Sequence[Array], leaves: Leaves, moved: Leaves) -> Array:
-        return reduce(add, tx)
-
-    def second(self, x: Sequence[Array], g: Array, a: Sequence[Array], leaves: Leaves) -> tuple[list[Array], Array]:
-        return [np.zeros_like(y) for y in x], reduce(add, a)
 
 
 class Product(Formula):
@@ -54,7 +48,7 @@ class Product(Formula):
         return reduce(add, pairs, np.zeros_like(x[0]))
 
 
-class Weighted(Formula):
+class Weighted(LinearInX):
     """The sum of weights[k] * y_k; the weights are the part's leaf."""
 
     def value(self, x: Sequence[Array], leaves: Leaves) -> Array:
@@ -65,12 +59,6 @@ class Weighted(Formula):
         (weights,) = leaves
         over = tuple(range(g.ndim - 1))
         return [w * g for w in weights], [np.stack([(g * y).sum(axis=over) for y in x])]
-
-    def tangent(self, x: Sequence[Array], tx: Sequence[Array], leaves: Leaves, moved: Leaves) -> Array:
-        return self.value(tx, leaves) + self.value(x, moved)
-
-    def second(self, x: Sequence[Array], g: Array, a: Sequence[Array], leaves: Leaves) -> tuple[list[Array], Array]:
-        return [np.zeros_like(y) for y in x], self.value(a, leaves)
 
 
 class Coupled(Formula):

@@ -146,6 +146,18 @@ class Formula(NumpyPart):
         return np.zeros(like.shape, like.dtype) if found is None else found.astype(like.dtype)
 
 
+class LinearInX(Formula):
+    """A part that is linear in x, and in its leaf if it has one."""
+
+    def tangent(self, x: Handed, tx: Handed, leaves: Leaves, moved: Leaves) -> Array:
+        found = self.value(tx, leaves)
+        return found + self.value(x, moved) if moved else found
+
+    def second(self, x: Handed, g: Array, a: Handed, leaves: Leaves) -> tuple[Handed, Array]:
+        still = [np.zeros_like(one) for one in x] if isinstance(x, (list, tuple)) else np.zeros_like(x)
+        return still, self.value(a, leaves)
+
+
 def wide(x: Handed) -> Handed:
     """The array, or each array of a list, in the dtype to compute in."""
     return [widened(one) for one in x] if isinstance(x, (list, tuple)) else widened(x)
