@@ -44,10 +44,6 @@ class JaxKit(Kit):
         # A layer's values must outlive the transformation in which it is made.
         return jax.ensure_compile_time_eval()
 
-    def placed(self, layer: Any, device: str) -> Any:
-        del device  # the lent parameters decide the device
-        return layer
-
     def reshaped(self, tensor: Any, shape: tuple[int, ...]) -> Any:
         return jnp.reshape(tensor, shape)
 

@@ -56,10 +56,6 @@ class KerasKit(Kit):
         axis = getattr(layer, "axis", self.channel_axis)
         return axis if isinstance(axis, int) else self.channel_axis
 
-    def placed(self, layer: Any, device: str) -> Any:
-        del device  # the lent variables decide the device
-        return layer
-
     def ready(self, layer: Any, x: Any, lent: Mapping[str, Any]) -> Any:
         dtype = policy(x, *lent.values())
         if layer.dtype_policy.name == dtype:
