@@ -13,11 +13,14 @@ from functools import partial
 import attrs
 
 from ...spec.operators import OPERATORS, Groups
+from .composed_deck import DERIVATIVES as COMPOSED_DERIVATIVES
 from .composed_deck import composed_deck
 from .description import NEGLIGIBLE_EPS, Description, Kinds
 from .large import large_deck
+from .large_derivatives import large_derivatives_deck
 from .parameters import BALANCED, HUGE
 from .sizes import repeated_deck, size_deck
+from .two_extents import two_extents_deck
 from .witnesses import WITNESSES
 
 #: Well-conditioned groups of many kinds, also for sums over groups.
@@ -300,4 +303,8 @@ def deck(operator: str, profile: str, seed: int) -> list[Description]:
 
 def _of_size(operator: str, profile: str) -> list[Description]:
     """The sweep of sizes, other cases of large data, and the repeated calls."""
-    return size_deck(operator, profile) + large_deck(operator, profile) + repeated_deck(operator, profile)
+    found = size_deck(operator, profile) + large_deck(operator, profile) + repeated_deck(operator, profile)
+    if profile == "quick":
+        return found
+    derivatives = COMPOSED_DERIVATIVES if OPERATORS[operator].composed else frozenset(_NESTED)
+    return found + two_extents_deck(operator) + large_derivatives_deck(operator, derivatives)

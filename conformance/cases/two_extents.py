@@ -1,0 +1,47 @@
+"""
+Cases of more than 65,536 values made of extents of some dozens each.
+
+The sweep of sizes (sizes.py) takes one extent at a time past a limit. A kernel counts products too: an index over
+samples and positions that is kept in 16 bits, or blocks along both, fail only where two extents are large at once.
+No profile but `quick` goes without them, since each costs as much as the sweep of an extent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from ...spec.operators import OPERATORS, Groups
+from .description import Description
+from .sizes import extents, sized
+
+#: Two extents that are whole blocks of no size, and the positions along two axes.
+_SAMPLES, _POSITIONS = 67, 10 * 7
+_SEQUENCES, _STEPS = 65, 67
+
+#: As many kinds of groups as no block or vector has.
+_EDGES = tuple(("edges", index) for index in range(7))
+
+
+def two_extents_deck(operator: str) -> list[Description]:
+    """The cases of an operator in which two extents are large at once."""
+    plain = attrs.evolve(sized(operator, extents(operator)[0], 5), groups=_EDGES)
+    return [attrs.evolve(plain, **fields) for fields in _fields(operator)]
+
+
+def _fields(operator: str) -> list[dict[str, Any]]:
+    record = OPERATORS[operator]
+    if record.groups is Groups.CHANNEL:
+        around = {"n": _SAMPLES * _POSITIONS, "samples": _SAMPLES, "rank": 4, "repeat": 15}
+        places = ((True, 1), (True, -1), (False, 1))
+        return [{**around, "training": training, "channel_axis": axis} for training, axis in places]
+    if record.groups is Groups.SAMPLE_CHANNELS:
+        around = {"samples": _SAMPLES, "rank": 4}
+        if record.channels_alone:
+            return [{**around, "n": _POSITIONS, "repeat": 15 * _SAMPLES, "channel_axis": axis} for axis in (1, -1)]
+        # Many groups of few positions, and the other way about.
+        many = {"width": 2, "n": _POSITIONS, "repeat": 17 * _SAMPLES, "channel_axis": 1}
+        few = {"width": 3, "n": 3 * _POSITIONS, "repeat": 5 * _SAMPLES, "channel_axis": -1}
+        return [{**around, **many}, {**around, **few}]
+    return [{"n": 17, "leading": (_SEQUENCES, _STEPS), "repeat": _SEQUENCES * _STEPS}]

@@ -1,0 +1,110 @@
+"""Mistakes of a path for large data that shows in one place alone: in later derivatives, or where two extents meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from normspec.adapters.binding import DERIVATIVES
+from normspec.adapters.numpy.operators.groups import Groups
+from normspec.adapters.numpy.operators.rows import Statistics
+from normspec.conformance.faults.state import SavedStatisticsSpoilt
+from normspec.conformance.judging.verdicts import Verdict
+from normspec.conformance.requests.implementation_targets import implementation_target
+from normspec.conformance.sound.registry import combined
+
+from .runs import VARIANT, function, result, run, variant_function
+
+pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
+
+#: The later derivatives, with the number of each one's requirement on layer_norm's page.
+_LATER = {"vjp_vjp": "G9", "jvp": "G10", "jvp_vjp": "G12", "vjp_jvp": "G13", "jvp_jvp": "G14"}
+
+
+@pytest.mark.parametrize("derivative", _LATER)
+@pytest.mark.parametrize(("limit", "long"), [(130, True), (4096, True), (1024, False)])
+def test_a_derivative_that_is_wrong_on_large_data(derivative: str, limit: int, long: bool) -> None:
+    """A derivative that doubles where a group has many values, or where there are many groups, is violated."""
+    made = VARIANT["ln-plain"].build()
+
+    def doubled(x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+        found = getattr(made, derivative)(x, *arguments, **settings)
+        count = x.shape[-1] if long else x.size // x.shape[-1]
+        if count <= limit:
+            return found
+        return tuple(None if one is None else 2 * one for one in found) if isinstance(found, tuple) else 2 * found
+
+    others = {name: getattr(made, name) for name in DERIVATIVES if getattr(made, name) is not None}
+    target = function("layer_norm", made.call, **{**others, derivative: doubled})
+    requirement = f"LN-{_LATER[derivative]}"
+    assert result(run(target, requirements={requirement}, profile="standard"), requirement).verdict is Verdict.FAIL
+
+
+class SpoiltOfLongGroups(SavedStatisticsSpoilt):
+    """The second gradient of one call is another where a group has more than 1,024 values."""
+
+    def statistics(self, x: np.ndarray, eps: np.floating) -> Statistics:
+        return super().statistics(x, eps) if x.shape[1] > 1024 else Groups.statistics(self, x, eps)
+
+
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm"])
+def test_a_second_gradient_of_a_long_group(operator: str) -> None:
+    """A workspace that is spoilt in long groups alone violates CM-P5."""
+    target = implementation_target("own", operator, combined(SpoiltOfLongGroups, operator)().implementation())
+    assert result(run(target, requirements={"CM-P5"}), "CM-P5").verdict is Verdict.FAIL
+
+
+def _wrapped(y: np.ndarray) -> np.ndarray:
+    """y whose values from the 65,537th on were written to the first places."""
+    flat = y.reshape(-1).copy()
+    if flat.size > 1 << 16:
+        flat[: flat.size - (1 << 16)], flat[1 << 16 :] = flat[1 << 16 :].copy(), 0
+    return flat.reshape(y.shape)
+
+
+def _rows_in_sixteen_bits(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """The index of two leading axes of 64 or more times the features is kept in 16 bits."""
+    y = call(x, *arguments, **settings)
+    return _wrapped(y) if x.ndim == 3 and min(x.shape[:2]) >= 64 else y
+
+
+def _samples_and_positions(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """The last samples behind whole blocks of 32 get y of the first ones, where there are 64 positions or more too."""
+    found = call(x, *arguments, **settings)
+    y, *rest = found if isinstance(found, tuple) else (found,)
+    positions = x[0].size // x.shape[settings["channel_axis"]]
+    if len(x) >= 64 and positions >= 64 and len(x) % 32:
+        y = y.copy()
+        y[len(x) // 32 * 32 :] = y[: len(x) % 32]
+    return (y, *rest) if rest else y
+
+
+def _samples_and_groups(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """More than 1,024 pairs of samples and groups are left unwritten, where each sample has more than 8 groups."""
+    y, groups = call(x, *arguments, **settings).copy(), settings["groups"]
+    if groups > 8 and len(x) > 32:
+        y[1024 // groups :] = 0
+    return y
+
+
+@pytest.mark.parametrize(
+    ("variant", "change"),
+    [
+        ("ln-plain", _rows_in_sixteen_bits),
+        ("rm-plain", _rows_in_sixteen_bits),
+        ("rs-plain", _rows_in_sixteen_bits),
+        ("pr-two-pass", _rows_in_sixteen_bits),
+        ("hw-plain", _rows_in_sixteen_bits),
+        ("mh-plain", _rows_in_sixteen_bits),
+        ("bn-plain", _samples_and_positions),
+        ("gn-two-pass", _samples_and_positions),
+        ("gn-two-pass", _samples_and_groups),
+    ],
+)
+def test_two_extents_that_are_large_at_once(variant: str, change: Callable[..., Any]) -> None:
+    """Mistakes of products of two extents violate CM-S1 at `standard`."""
+    report = run(variant_function(variant, change), requirements={"CM-S1"}, profile="standard")
+    assert result(report, "CM-S1").verdict is Verdict.FAIL
