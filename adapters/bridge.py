@@ -174,6 +174,10 @@ class Bridge(abc.ABC):
     def view(self, x: Any) -> Any:
         """Another tensor on the same memory as x, of its shape and dtype."""
 
+    def flattened(self, x: Any) -> Any:
+        """The values of x along one axis."""
+        return x.reshape((-1,))
+
     def laid_out(self, value: Any, layout: str) -> Any:
         """The value in new memory in this layout, "transposed" or "strided"; the value itself without such layouts."""
         return value

@@ -121,6 +121,7 @@ _MAKERS: Mapping[str, Callable[[_Material], Callable[[Any], Any]]] = {
     "strided": _plain(_laid_out),
     "common": _plain(lambda m, x: m.inner[0](x)),
     "misshapen": _plain(lambda m, x: m.inner[0](x)[..., :-1]),
+    "flattened": _plain(lambda m, x: m.bridge.flattened(m.inner[0](x))),
     "broadcasting": _plain(lambda m, x: m.inner[0](x)[..., :1]),
     "raising": _plain(_raising),
     "replayed": _plain(lambda m, x: m.bridge.functions.replay(x, *m.leaves)),

@@ -82,6 +82,11 @@ def view(x: Any) -> Any:
     return x
 
 
+def flattened(x: Any) -> Any:
+    """The values of x along one axis."""
+    return x.reshape((-1,))
+
+
 def shift(x: Any, offset: int, axis: int) -> Any:
     """result[t] = x[t + offset] along the axis, zero beyond the ends."""
     lost = max(-x.shape[axis], min(offset, x.shape[axis]))

@@ -74,3 +74,8 @@ def matmul(x: Any, w: Any) -> Any:
 def view(x: Any) -> Any:
     """Another array on the memory of x."""
     return x.reshape(x.shape)
+
+
+def flattened(x: Any) -> Any:
+    """The values of x along one axis."""
+    return x.reshape((-1,))

@@ -156,10 +156,13 @@ class LaidOut(Through):
 
 
 class Cut(Through):
-    """Only some features of the inner part: all but the last, or only the first."""
+    """The inner part's value in another shape: all features but the last, only the first, or all along one axis."""
 
     def _kept(self, y: Array) -> Array:
-        return y[..., :-1] if self.material.part.kind == "misshapen" else y[..., :1]
+        kind = self.material.part.kind
+        if kind == "flattened":
+            return y.reshape(-1)
+        return y[..., :-1] if kind == "misshapen" else y[..., :1]
 
     def __call__(self, x: Handed) -> Array:
         return self._kept(self.material.inner[0](x))
@@ -214,6 +217,7 @@ BEHAVIOURS: Mapping[str, type[NumpyPart]] = {
     "strided": LaidOut,
     "common": Through,
     "misshapen": Cut,
+    "flattened": Cut,
     "broadcasting": Cut,
     "raising": Raising,
 }

@@ -58,6 +58,11 @@ def view(x: Any) -> Any:
     return x.view()
 
 
+def flattened(x: Any) -> Any:
+    """The values of x along one axis."""
+    return x.reshape((-1,))
+
+
 def shift(x: Any, offset: int, axis: int) -> Any:
     """result[t] = x[t + offset] along the axis, zero beyond the ends."""
     size = x.shape[axis]

@@ -157,6 +157,9 @@ class TensorFlowBridge(Bridge):
     def view(self, x: Any) -> Any:
         return tf.identity(x)
 
+    def flattened(self, x: Any) -> Any:
+        return tf.reshape(x, [-1])
+
     def buffer(self, value: Any) -> Any:
         """None: tensors are never written to, so two results cannot share memory that changes."""
         return None

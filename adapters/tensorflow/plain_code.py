@@ -80,6 +80,11 @@ def view(x: Any) -> Any:
     return tf.identity(x)
 
 
+def flattened(x: Any) -> Any:
+    """The values of x along one axis."""
+    return tf.reshape(x, [-1])
+
+
 def shift(x: Any, offset: int, axis: int) -> Any:
     """result[t] = x[t + offset] along the axis, zero beyond the ends."""
     lost = min(abs(offset), x.shape[axis])

@@ -114,6 +114,11 @@ def view(x: Any) -> Any:
     return x.view_as(x)
 
 
+def flattened(x: Any) -> Any:
+    """The values of x along one axis."""
+    return x.reshape((-1,))
+
+
 def shift(x: Any, offset: int, axis: int) -> Any:
     """result[t] = x[t + offset] along the axis, zero beyond the ends."""
     lost = min(abs(offset), x.shape[axis])

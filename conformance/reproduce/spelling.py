@@ -104,7 +104,7 @@ class Spelling:
 
 
 def written(part: Part, variables: Mapping[str, str]) -> str:
-    """A part as an expression: a function of the helpers zeros, tanh, relu, matmul, view and shift."""
+    """A part as an expression: a function of the helpers zeros, tanh, relu, matmul, view, flattened and shift."""
     maker = _PARTS.get(part.kind)
     if maker is None:
         raise CannotWrite(f"a part is {part.kind}, which takes more than an expression")
@@ -155,6 +155,7 @@ _PARTS: Mapping[str, Callable[[Part, list[str], list[str]], str]] = {
     "cascade": _cascade,
     "dropout": _of_x("({inner})(x) * {leaf}"),
     "misshapen": _of_x("({inner})(x)[..., :-1]"),
+    "flattened": _of_x("flattened(({inner})(x))"),
     "broadcasting": _of_x("({inner})(x)[..., :1]"),
     "fuse_sum": _of_list("sum(ys[1:], ys[0])"),
     "fuse_product": _of_list("functools.reduce(operator.mul, ys)"),

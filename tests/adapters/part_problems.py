@@ -35,6 +35,7 @@ PARTS = {
     "strided": Part("strided", inner=(BENT,)),
     "common": Part("common", inner=(BENT,)),
     "misshapen": Part("misshapen", inner=(BENT,)),
+    "flattened": Part("flattened", inner=(BENT,)),
     "broadcasting": Part("broadcasting", inner=(BENT,)),
     "fuse_sum": Part("fuse_sum"),
     "fuse_product": Part("fuse_product"),

@@ -30,7 +30,17 @@ pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 of_every_operator = pytest.mark.parametrize("operator", COMPOSED)
 
 #: The parts with which checks replace others, and the one that plays back a layer's recordings.
-OF_CHECKS = {"buffered", "transposed", "strided", "common", "misshapen", "broadcasting", "raising", "replayed"}
+OF_CHECKS = {
+    "buffered",
+    "transposed",
+    "strided",
+    "common",
+    "misshapen",
+    "flattened",
+    "broadcasting",
+    "raising",
+    "replayed",
+}
 
 
 def quick(operator: str) -> list[Description]:

@@ -107,7 +107,7 @@ def test_a_replayed_part_returns_what_it_is_told():
     np.testing.assert_array_equal(found["k"].exact.hi, 0)
 
 
-@pytest.mark.parametrize("kind", ["misshapen", "broadcasting", "raising", "unheard of"])
+@pytest.mark.parametrize("kind", ["misshapen", "flattened", "broadcasting", "raising", "unheard of"])
 def test_parts_without_a_value_are_refused(kind):
     """A part that raises or returns another shape has no truth."""
 

@@ -169,7 +169,7 @@ def test_extreme_fusion_logits_are_stable():
         assert (evaluation.pull(np.ones(SHAPE)).gradients()["logits"] == 0).all()
 
 
-@pytest.mark.parametrize("kind", ["misshapen", "broadcasting"])
+@pytest.mark.parametrize("kind", ["misshapen", "flattened", "broadcasting"])
 @pytest.mark.parametrize("name", ["residual, all", "pre_norm", "post_norm", "highway, carry", "mhc", "mhc, coupled"])
 def test_results_of_another_shape_are_refused(name, kind):
     """A result that does not have x's shape raises ValueError, and so does one that would be broadcast to it."""

@@ -47,6 +47,7 @@ SINGLE = {
     "strided": Part("strided", inner=(BENT,)),
     "common": Part("common", inner=(BENT,)),
     "misshapen": Part("misshapen", inner=(BENT,)),
+    "flattened": Part("flattened", inner=(BENT,)),
 }
 FUSED = {
     "fuse_sum": Part("fuse_sum"),
@@ -231,10 +232,11 @@ def test_what_is_laid_out_has_its_strides(kind, strides):
 
 
 def test_cut_parts_have_other_shapes():
-    """A misshapen part lacks the last feature; a broadcasting one has only the first."""
+    """A misshapen part lacks the last feature; a broadcasting one has only the first, a flattened one only one axis."""
     x = np.ones(SHAPE)
     assert _made(SINGLE["misshapen"], _drawn(1))(x).shape == (3, 5, N - 1)
     assert _made(SINGLE["broadcasting"], _drawn(1))(x).shape == (3, 5, 1)
+    assert _made(SINGLE["flattened"], _drawn(1))(x).shape == (15 * N,)
 
 
 def test_raising_raises():
