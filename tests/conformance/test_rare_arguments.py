@@ -65,6 +65,33 @@ def _refusing_channels_between(call: Callable[..., Any], x: np.ndarray, *argumen
     return call(x, *arguments, **settings)
 
 
+def _last_of_six_axes(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """x of six axes has its last axis turned round, where it is not normalised over four."""
+    y = call(x, *arguments, **settings)
+    return y[..., ::-1] if x.ndim == 6 and len(settings["axes"]) != 4 else y
+
+
+def _rows_of_six_axes(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """x of six axes has its first axis turned round, where it is normalised over three."""
+    y = call(x, *arguments, **settings)
+    return y[::-1] if x.ndim == 6 and len(settings["axes"]) == 3 else y
+
+
+def _five_axes_at_most(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """x of six axes has its last axis but one turned round."""
+    found = call(x, *arguments, **settings)
+    y, *rest = found if isinstance(found, tuple) else (found,)
+    y = y[..., ::-1, :] if x.ndim == 6 else y
+    return (y, *rest) if rest else y
+
+
+def _refusing_six_axes(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """x of six axes raises."""
+    if x.ndim == 6:
+        raise ValueError("two to five axes")
+    return call(x, *arguments, **settings)
+
+
 def _one_sample(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
     """The statistics of a batch of one sample are those of half of its positions."""
     y, *statistics = call(x, *arguments, **settings)
@@ -97,6 +124,16 @@ def _mapped(call: Callable[..., Any], x: np.ndarray, branches: Any, logits: Any,
     return call(x, [lambda _, value=value: value for value in results], logits, **settings) if results else x
 
 
+def _fitting(call: Callable[..., Any], x: np.ndarray, part: Any, *arguments: Any, **settings: Any) -> Any:
+    """A part's result that has as many values as x is put into x's shape."""
+
+    def fitted(handed: np.ndarray) -> np.ndarray:
+        value = part(handed)
+        return value.reshape(x.shape) if value.size == x.size else value
+
+    return call(x, fitted, *arguments, **settings)
+
+
 @pytest.mark.parametrize(
     ("variant", "change", "requirement", "profile"),
     [
@@ -108,10 +145,20 @@ def _mapped(call: Callable[..., Any], x: np.ndarray, branches: Any, logits: Any,
         ("in-two-pass", _axis_from_the_end, "IN-F7", "quick"),
         ("bn-plain", _sample_by_sample, "BN-F7", "quick"),
         ("in-two-pass", _refusing_channels_between, "IN-F7", "quick"),
+        ("ln-plain", _last_of_six_axes, "LN-F1", "standard"),
+        ("rm-plain", _rows_of_six_axes, "RM-F1", "standard"),
+        ("bn-plain", _five_axes_at_most, "BN-F1", "standard"),
+        ("gn-plain", _five_axes_at_most, "GN-F1", "standard"),
+        ("in-two-pass", _five_axes_at_most, "IN-F1", "standard"),
+        ("bn-plain", _refusing_six_axes, "CM-T1", "standard"),
         ("bn-plain", _one_sample, "CM-S1", "quick"),
         ("mh-plain", _four_branches, "CM-S1", "quick"),
         ("mh-plain", _in_blocks_of_four, "MH-F3", "quick"),
         ("mh-plain", _mapped, "CM-C7", "quick"),
+        ("rs-plain", _fitting, "CM-C5", "quick"),
+        ("pr-two-pass", _fitting, "CM-C5", "quick"),
+        ("po-two-pass", _fitting, "CM-C5", "quick"),
+        ("hw-plain", _fitting, "CM-C5", "quick"),
     ],
 )
 def test_it_is_violated(variant: str, change: Callable[..., Any], requirement: str, profile: str) -> None:
