@@ -24,6 +24,7 @@ LAYOUTS: tuple[str, ...] = (
     "sliced_last_axis",
     "sliced_second_axis",
     "offset",
+    "offset_by_16_bytes",
     "channels_last",
     "zero_stride",
     "negative",
@@ -32,10 +33,14 @@ LAYOUTS: tuple[str, ...] = (
 #: Distance between neighbours of the strided layout, in elements; 2 is the smallest that leaves gaps.
 _STEP = 2
 
-#: Elements before the view of the offset layout: odd, so that no vector load of two or more elements is aligned.
+#: Elements before the view of the layout "offset": odd, so that no vector load of two or more elements is aligned.
 _OFFSET = 1
 
-#: Elements after the view of the offset layout, to show a read past the end.
+#: Bytes before the view of the other offset layout: whoever has made sure of loads of 16 bytes may use wider ones,
+#: which are not aligned there.
+_OFFSET_BYTES = 16
+
+#: Elements after the view of the offset layouts, to show a read past the end.
 _TAIL = 7
 
 
@@ -103,8 +108,9 @@ def place(array: np.ndarray, layout: str) -> Placement:
         axis = 1 if layout == "sliced_second_axis" else array.ndim - 1
         whole = tuple(length * (1 + (place == axis)) for place, length in enumerate(shape))
         length, strides, offset = math.prod(whole), _dense_strides(whole, range(array.ndim)), 0
-    elif layout == "offset":
-        length, strides, offset = _OFFSET + size + _TAIL, dense, _OFFSET
+    elif layout in ("offset", "offset_by_16_bytes"):
+        offset = _OFFSET if layout == "offset" else _OFFSET_BYTES // array.itemsize
+        length, strides = offset + size + _TAIL, dense
     elif layout == "negative":
         length, strides, offset = size, tuple(-stride for stride in dense), max(size - 1, 0)
     else:

@@ -68,7 +68,7 @@ class MxnetBridge(Bridge):
     )
     dtypes = _DTYPES
     # MXNet has no strides: a view is one contiguous piece of a larger buffer.
-    layouts = ("contiguous", "offset")
+    layouts = ("contiguous", "offset", "offset_by_16_bytes")
     differentiates = True
     functions = part_functions
 

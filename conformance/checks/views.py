@@ -32,10 +32,22 @@ def _repeated_group(case: Case) -> Case:
     return case.replace(x=case.layout.back(np.broadcast_to(rows[:1], rows.shape).copy()))
 
 
+#: Values of which an offset of 16 bytes is tried on a multiple alone: a kernel loads whole vectors only of those.
+_IN_VECTORS = 8
+
+
+def _is_tried(array: np.ndarray, layout: str) -> bool:
+    """Whether an array that can have a layout is tried in it."""
+    return layout != "offset_by_16_bytes" or array.size % _IN_VECTORS == 0
+
+
 def _applies(case: Case, layouts: Mapping[str, str], cotangent: str = "contiguous") -> bool:
-    """Whether the inputs of a case, and its cotangent, can have these layouts."""
+    """Whether the inputs of a case, and its cotangent, can have these layouts, and are tried in them."""
     given = [*((case.inputs[name], layout) for name, layout in layouts.items()), (case.g, cotangent)]
-    return all(array is None or layout not in LAYOUTS or why_not(array, layout) is None for array, layout in given)
+    return all(
+        array is None or layout not in LAYOUTS or (why_not(array, layout) is None and _is_tried(array, layout))
+        for array, layout in given
+    )
 
 
 def _is_called_untracked(subject: Subject, layouts: Mapping[str, str], cotangent: str) -> bool:
@@ -158,25 +170,26 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     # The first two are layouts that a vector can have; the last is for parameters over several axes.
     of_parameters = [one for one in ("offset", "strided", "transposed") if one in views]
     beside = ("contiguous", *(one for one in _LAYOUTS_OF_X if one in views))
+    tried = [(layout, x) for layout in of_parameters for x in beside]
+    if "offset_by_16_bytes" in views:  # code that loads parameters in vectors has an x that is contiguous
+        tried.append(("offset_by_16_bytes", "contiguous"))
     several = [[name] for name in names] if len(names) > 1 else []
     asked = (
         (case, _laid_out(chosen, layout, x), x)
-        for layout in of_parameters
-        for x in beside
+        for layout, x in tried
         for chosen in ([names, *several] if (layout, x) == _LAYOUTS_FOR_EACH_ALONE else [names])
     )
     subject.prefetch(case, _calls(subject, asked))
-    for layout in of_parameters:
-        for x in beside:
-            _ = subject.observe(case).outputs
-            together, why = _parameters(subject, case, names, layout, x)
-            lacking = why or lacking
-            failed = _failed(together)
-            if failed and x != "contiguous" and _failed(_parameters(subject, case, [], "", x)[0]):
-                continue  # the layout of x and its cotangent does it, which CM-V1 and CM-V2 judge
-            one_by_one = several if failed or (layout, x) == _LAYOUTS_FOR_EACH_ALONE else []
-            alone = [one for chosen in one_by_one for one in _parameters(subject, case, chosen, layout, x)[0]]
-            yield from alone if _failed(alone) else [*together, *alone]
+    for layout, x in tried:
+        _ = subject.observe(case).outputs
+        together, why = _parameters(subject, case, names, layout, x)
+        lacking = why or lacking
+        failed = _failed(together)
+        if failed and x != "contiguous" and _failed(_parameters(subject, case, [], "", x)[0]):
+            continue  # the layout of x and its cotangent does it, which CM-V1 and CM-V2 judge
+        one_by_one = several if failed or (layout, x) == _LAYOUTS_FOR_EACH_ALONE else []
+        alone = [one for chosen in one_by_one for one in _parameters(subject, case, chosen, layout, x)[0]]
+        yield from alone if _failed(alone) else [*together, *alone]
     if lacking is not None:
         raise lacking
 

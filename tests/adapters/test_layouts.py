@@ -36,6 +36,7 @@ def test_values_are_those_given(layout, dtype):
         ("sliced_last_axis", (120, 40, 10, 1)),
         ("sliced_second_axis", (120, 20, 5, 1)),
         ("offset", (60, 20, 5, 1)),
+        ("offset_by_16_bytes", (60, 20, 5, 1)),
         ("channels_last", (60, 1, 15, 3)),
         ("negative", (-60, -20, -5, -1)),
     ],
@@ -53,6 +54,12 @@ def test_offset_view_starts_inside_its_buffer():
     assert placement.offset == 1
     assert placement.buffer.size > 1 + 6
     assert np.isnan(placement.buffer[[0, 7]]).all()
+
+
+@pytest.mark.parametrize(("dtype", "elements"), [("float16", 8), ("float32", 4), ("float64", 2)])
+def test_the_other_offset_is_in_bytes(dtype, elements):
+    """The view offset by 16 bytes begins as many bytes into the buffer in each dtype."""
+    assert place(_array((2, 3), dtype), "offset_by_16_bytes").offset == elements
 
 
 def test_gaps_hold_nan():

@@ -24,6 +24,7 @@ _LAYOUTS = {
     "sliced_last_axis": "a slice of a longer last axis",
     "sliced_second_axis": "a slice of a longer second axis",
     "offset": "stored at an offset",
+    "offset_by_16_bytes": "stored at an offset of 16 bytes",
     "channels_last": "stored with its channels last",
     "zero_stride": "expanded with a stride of zero",
     "negative": "stored with a negative stride",
