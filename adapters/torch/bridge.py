@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -43,14 +43,17 @@ class _Guard:
     """
     Sets gradient mode, threads and warnings for the target's code, and restores them afterwards.
 
-    The thread count is restored because it belongs to the process, and a check may run inside a user's program.
+    Calls without gradients run as under no_grad, and those in inference mode as under inference_mode, which code can
+    tell apart. The thread count is restored because it belongs to the process, and a check may run inside a user's
+    program.
     """
 
-    __slots__ = ("_grad", "_gradients", "_size", "_threads", "_warnings")
+    __slots__ = ("_grad", "_gradients", "_inference", "_size", "_threads", "_warnings")
 
-    def __init__(self, size: int, gradients: bool) -> None:
+    def __init__(self, size: int, gradients: bool, training: bool) -> None:
         self._size = size
         self._gradients = gradients
+        self._inference = nullcontext() if gradients or training else torch.inference_mode()
 
     def __enter__(self) -> None:
         self._grad = torch.is_grad_enabled()
@@ -58,11 +61,13 @@ class _Guard:
         self._warnings = warnings.catch_warnings()
         self._warnings.__enter__()
         warnings.simplefilter("ignore")
+        self._inference.__enter__()
         torch.set_grad_enabled(self._gradients)
         torch.set_num_threads(1 if self._size < _PARALLEL_ELEMENTS else max(self._threads, _THREADS))
 
     def __exit__(self, *error: Any) -> None:
         torch.set_num_threads(self._threads)
+        self._inference.__exit__(*error)
         torch.set_grad_enabled(self._grad)
         self._warnings.__exit__(*error)
 
@@ -151,7 +156,7 @@ class TorchBridge(Bridge):
         return np.array(value.numpy(force=True), order="C")
 
     def guarded(self, size: int, *, gradients: bool, training: bool = True) -> AbstractContextManager[Any]:
-        return _Guard(size, gradients)
+        return _Guard(size, gradients, training)
 
     def synchronise(self, device: str) -> None:
         if device != "cpu":

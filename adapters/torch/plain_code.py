@@ -36,6 +36,12 @@ def untracked(call: Callable[..., Any], *tensors: Any) -> Any:
         return call(*tensors)
 
 
+def inferred(call: Callable[..., Any], *tensors: Any) -> Any:
+    """The call in PyTorch's inference mode."""
+    with torch.inference_mode():
+        return call(*tensors)
+
+
 def differentiated(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
     """y = call(*tensors), and the function from g to the gradients of sum(y * g)."""
     for one in tensors:

@@ -424,6 +424,10 @@ def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Findi
     for name, untracked in observed.outputs.items():
         if name in observed.tracked:
             yield same(subject, case, name, observed.tracked[name], untracked, "gradients are tracked")
+    # A function has no mode of its own, but its framework may: PyTorch has inference_mode, which code can tell apart.
+    if "CM-P4" in case.requirements and not subject.binding.has_modes:
+        for name, value in subject.outputs(case, "inference").items():
+            yield same(subject, case, name, value, observed.outputs[name], "in the framework's inference mode")
 
 
 @check("CM-P5", raising="violates", gradient=True)

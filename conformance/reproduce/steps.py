@@ -151,8 +151,9 @@ class _Writer:
             made, results = self._differentiated(call, inputs)
             return Step(call, (*lines, *made), results, inputs)
         results, expression = self._outputs(), self.spelling.call(call, inputs)
-        if (call.mode == "inference" or self.spelling.untracked) and self.spelling.has("untracked"):
-            expression = f"untracked(lambda: {expression})"
+        wrapper = "inferred" if call.mode == "inference" and self.spelling.has("inferred") else "untracked"
+        if (call.mode == "inference" or self.spelling.untracked) and self.spelling.has(wrapper):
+            expression = f"{wrapper}(lambda: {expression})"
         return Step(call, (*lines, f"{', '.join(results.values())} = {expression}"), results, inputs)
 
     def _differentiated(self, call: LoggedCall, inputs: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:

@@ -40,6 +40,18 @@ def test_both_paths_return_the_same(untracked, verdict):
     assert result(run(target, requirements=("CM-P6",)), "CM-P6").verdict.value == verdict
 
 
+@pytest.mark.parametrize(("limit", "verdict"), [(0, "fail"), (1024, "fail"), (1 << 30, "pass")])
+def test_inference_mode_makes_no_difference(limit, verdict):
+    """A function that rounds to 16 bits under torch.inference_mode alone violates CM-P6, in long groups too."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        narrow = torch.is_inference_mode_enabled() and x.shape[-1] > limit
+        return composed(x.bfloat16().to(x.dtype) if narrow else x, gamma, beta, eps=eps, axes=axes)
+
+    target = resolve(layer_norm, op="layer_norm", framework="torch")
+    assert result(run(target, requirements=("CM-P6",)), "CM-P6").verdict.value == verdict
+
+
 def test_a_gate_learns_where_x_needs_no_gradient():
     """In a network's first layer x needs no gradient, and the leaves of all parts do."""
 
