@@ -181,6 +181,12 @@ class Answer:
         wrong = any(value.worst_error() >= CLEARLY_WRONG for value in self.values.values())
         return wrong or any(outcome.clearly_wrong for outcome in self.comparisons)
 
+    @property
+    def right(self) -> bool:
+        """Whether something was returned or compared, and nothing of it is wrong."""
+        judged = bool(self.values or self.comparisons) and not self.words
+        return judged and not any(value.outside_envelope.any() for value in self.values.values())
+
     def agrees(self, other: Answer) -> bool:
         """Whether the other answer is the same apart from rounding."""
         if self.comparisons and other.comparisons:

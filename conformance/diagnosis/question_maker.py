@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import cycle, islice
+from typing import Any
 
 import attrs
 import numpy as np
 
 from ...spec.errors import CALL_FAILED
+from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..cases.description import NEGLIGIBLE_EPS, Description
 from ..cases.sizes import extents, sized
@@ -22,6 +24,7 @@ from ..engine.modes import checks_on, quick_cases
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
+from .contrasts import with_another_form, with_cotangents_apart, with_new_statistics
 from .extremes import is_extreme, tamed
 from .question import Question, call_first, gradient_choices
 
@@ -58,6 +61,9 @@ _SIZES = (
 
 #: x is scaled by a new multiple of 1 / _FACTORS for each question: more than the last digit of any dtype.
 _FACTORS = 64
+
+#: What leaves the shape of a case to its groups.
+_ITS_OWN_SIDES: Mapping[str, Any] = {"repeat": None, "leading": None, "features": None, "samples": None, "width": None}
 
 #: Size and number of the groups in the case that is called first; then the number of cases for repeated calls.
 _PRECEDING_SIZE, _CASES_TO_REPEAT = 13, 3
@@ -121,8 +127,9 @@ class QuestionMaker:
             if description.n == _PRECEDING_SIZE:
                 continue
             groups = tuple(islice(cycle(description.groups), _PRECEDING_SIZE))
-            sides = {"repeat": None, "leading": None, "features": None, "samples": None, "width": None}
-            first = attrs.evolve(description, n=_PRECEDING_SIZE, groups=groups, requirements=frozenset(), **sides)  # type: ignore[arg-type]
+            first = attrs.evolve(
+                description, n=_PRECEDING_SIZE, groups=groups, requirements=frozenset(), **_ITS_OWN_SIDES
+            )
             other = fitted(first, self.subject.binding)
             case = None if other is None else self.library.case(other)
             if case is not None and all(value is not None for value in case.inputs.values()):
@@ -256,6 +263,36 @@ class QuestionMaker:
                 dimensions = len(one.features or (one.n,)), 1 if one.leading is None else len(one.leading)
                 shapes.setdefault((*dimensions, one.rank, one.channel_axis), tamed(one))
         return self._plain_questions_on(shapes.values())
+
+    def contrasting_questions(self) -> Iterator[Question]:
+        """
+        Questions on cases that differ from those that show violations in one condition that a mistake may have.
+
+        A case that was simplified satisfies many conditions at once: no gamma and several axes, a running mean of 0
+        beside a variance of 1, or a small cotangent in its one group.
+        """
+        for name, question in self.violated_checks.items():
+            for other in () if name in COSTLY else with_another_form(question.description):
+                made = self.question(other, question.check)
+                if made is not None:
+                    yield made
+        shown = dict.fromkeys(question.description for question in self.violated_checks.values())
+        if OPERATORS[self.operator].has_modes:
+            for description in shown:
+                yield from self._on_changed_case(description, with_new_statistics, gradient_choices(self.subject))
+        if OPERATORS[self.operator].normalises and not self.subject.forward_only:
+            for description in islice(shown, 1):
+                two = attrs.evolve(description, groups=(("normal", 0), ("normal", 1)), **_ITS_OWN_SIDES)
+                yield from self._on_changed_case(two, with_cotangents_apart, (True,))
+
+    def _on_changed_case(
+        self, description: Description, changed: Callable[[Case], Iterable[Case]], derivatives: Iterable[bool]
+    ) -> Iterator[Question]:
+        """The outputs or gradients of a case with other values."""
+        for derivative in derivatives:
+            asked = self.question(description, derivative=derivative)
+            if asked is not None:
+                yield from (attrs.evolve(asked, case=case) for case in changed(asked.case))
 
     def cases_to_repeat(self) -> list[Case]:
         """Small cases for repeated calls, with every parameter."""

@@ -244,6 +244,10 @@ class Search:
         return [*self._maker.shape_questions()]
 
     @cached_property
+    def _contrasting_questions(self) -> list[Question]:
+        return [*self._maker.contrasting_questions()]
+
+    @cached_property
     def _clear(self) -> list[Question]:
         """
         The violated checks that the target answers as no sound function does.
@@ -461,7 +465,8 @@ class Search:
         if len(candidates) > _FINALISTS:
             return []
         kept = [one for one in candidates if not self._keeps_something_else(one)]
-        return [one for one in kept if all(self._same(one, asked) for asked in self._last_questions(one))]
+        same = (one for one in kept if all(self._same(one, asked) for asked in self._last_questions(one)))
+        return [one for one in same if not self._is_right_where_wrong(one)]
 
     def _keeps_something_else(self, candidate: Candidate) -> bool:
         """Whether what a candidate keeps of earlier calls is not what the target keeps, as new shapes show."""
@@ -484,6 +489,19 @@ class Search:
         """Questions in many shapes, for a mistake about arguments: target and candidate have to refuse the same."""
         if not self.subject.slow and any(fault.kind == "argument" for fault in candidate.faults):
             yield from (question for question in self._shape_questions if not self._is_unsupported(question))
+
+    def _is_right_where_wrong(self, candidate: Candidate) -> bool:
+        """
+        Whether the target is right on a case that differs from a shown one, and the candidate is clearly wrong there.
+
+        Nothing else on such a case speaks against a name: the target may have made another mistake too. Derivatives of
+        a wrong formula may differ (following.py), and so may what is remembered.
+        """
+        if self.subject.slow or candidate.varies or self._maker.preceded_by is not None:
+            return False
+        wrong = self._is_wrong(candidate)
+        asked = (one for one in self._contrasting_questions if not (wrong and one.derivative))
+        return any(self.answer(one).right and candidate.answer(one).clearly_wrong for one in asked)
 
     def _extra_violations(self, candidate: Candidate) -> Iterator[Question]:
         """

@@ -14,6 +14,7 @@ import pytest
 import normspec
 from normspec import Report
 from normspec.adapters.binding import DERIVATIVES
+from normspec.adapters.target import Target
 from normspec.conformance.diagnosis.candidates import Candidate, paired
 from normspec.conformance.diagnosis.causes import diagnosed
 from normspec.conformance.diagnosis.search import Search
@@ -25,7 +26,7 @@ from normspec.conformance.requests.plan import Plan
 from normspec.conformance.requests.profiles import profile_of
 from normspec.conformance.selftest.selftest import judge_fault
 
-from .runs import FAULT, function, others_at_night, run
+from .runs import FAULT, VARIANT, function, others_at_night, run
 
 Function = Callable[..., Any]
 
@@ -274,6 +275,55 @@ def test_what_no_ordinary_value_shows_is_named_too(call, requirements, fault):
 def test_what_is_nearly_one_of_the_library_has_no_name(call, requirements):
     """Other values in x afterwards, another size, count of calls or key: no name of the library is true of it."""
     assert not any(cause.faults for cause in of_values(call, requirements).causes)
+
+
+def _where(condition: Callable[..., bool], fault: str, sound: str) -> Target:
+    """A sound function that has a mistake of the library under a condition on its arguments."""
+    right, wrong = VARIANT[sound].build(), FAULT[fault].build()
+
+    def chosen(name: str) -> Function:
+        return lambda *given, **settings: getattr(wrong if condition(*given, **settings) else right, name)(
+            *given, **settings
+        )
+
+    derivatives = {name: chosen(name) for name in DERIVATIVES if getattr(right, name) is not None}
+    return function(FAULT[fault].operator, chosen("call"), **derivatives)
+
+
+def _of_a_new_layer(x, gamma, beta, mean, variance, *rest, **settings):
+    return bool((mean == 0).all() and (variance == 1).all())
+
+
+NEW = "where every running mean is 0 and every running variance is 1"
+
+
+@pytest.mark.parametrize(
+    ("fault", "condition", "sound", "requirements", "words"),
+    [
+        ("bn-inference-of-new-layer", _of_a_new_layer, "bn-two-pass", ("BN-I1",), f" in inference {NEW}"),
+        ("bn-first-step-replaces", _of_a_new_layer, "bn-two-pass", ("BN-S1",), f" in training {NEW}"),
+        (
+            "rm-double-backward-detached",
+            lambda *given, axes, **settings: len(axes) > 1,
+            "rm-two-pass",
+            ("RM-G9", "RM-F1"),
+            "",
+        ),
+        (
+            "ln-small-cotangents-skipped",
+            lambda *given, **settings: len(given) > 3 and np.abs(given[3]).max(initial=0) < 2.0**-21,
+            "ln-two-pass",
+            ("LN-G1", "LN-F1"),
+            "is zero where the largest |g| is below about",
+        ),
+    ],
+    ids=lambda one: one if isinstance(one, str) and " " not in one else "",
+)
+def test_a_condition_beside_that_of_a_known_mistake_is_told_apart(fault, condition, sound, requirements, words):
+    """The simplest case satisfies both. Other cases, with one of the two alone, show which it is."""
+    causes = run(_where(condition, fault, sound), requirements=requirements, explain=True).causes
+    assert not any(cause.faults for cause in causes)
+    assert all(words in cause.sentence for cause in causes) and (causes or not words)
 
 
 def test_it_is_named_in_each_dtype_that_shows_it():

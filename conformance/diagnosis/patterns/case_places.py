@@ -106,6 +106,27 @@ def _of_modes() -> Iterator[Place]:
                         (steps.training, _is_given(steps, name)) == wanted
                     ),
                 )
+        for told, is_new in _NEW:
+            yield _case(
+                f"{mode} where {told}",
+                lambda steps, wanted=training, is_new=is_new: steps.training == wanted and is_new(steps),
+            )
+
+
+def _has_only(steps: FormulaSteps, name: str, number: float) -> bool:
+    value = steps.given(name)
+    return value is not None and bool((value == number).all())
+
+
+#: How the running statistics of a new layer may be told.
+_NEW: tuple[tuple[str, _Test], ...] = (
+    ("every running mean is 0", lambda steps: _has_only(steps, "running_mean", 0)),
+    ("every running variance is 1", lambda steps: _has_only(steps, "running_var", 1)),
+    (
+        "every running mean is 0 and every running variance is 1",
+        lambda steps: _has_only(steps, "running_mean", 0) and _has_only(steps, "running_var", 1),
+    ),
+)
 
 
 def _of_shape() -> Iterator[Place]:

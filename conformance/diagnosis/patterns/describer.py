@@ -7,6 +7,7 @@ Every word is confirmed on cases that it was not derived from.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import islice
 
 import attrs
 import numpy as np
@@ -19,6 +20,7 @@ from ...engine.folding import priority
 from ...engine.modes import cases_in, quick_cases
 from ...judging.subject import Subject
 from ...judging.verdicts import Result
+from ..contrasts import with_cotangents_apart, with_new_statistics
 from ..extremes import tamed
 from ..question_maker import FRESH_SEED
 from ..search import Search
@@ -48,6 +50,8 @@ Array = np.ndarray
 #: Cases that a description is formed on besides the violated ones, and fresh cases that it must survive. On a slow
 #: target, only the questions of the search before are available.
 _FORMING_CASES, _FRESH_CASES = 20, 20
+#: Cases of each mode that are asked again with other running statistics.
+_CONTRASTED = 4
 #: If fewer of either are wrong, all ordinary cases of the deck are looked at: what few cases show needs all of them.
 _MIN_WRONG = 5
 #: If at most this share of ordinary cases is wrong, it may be a question of size.
@@ -72,6 +76,8 @@ class Describer:
     observer: Observer
     violations: Sequence[Result]
     operator: str = attrs.field(init=False)
+    #: By a case's id, that case with other running statistics. A check may set those of a new layer itself.
+    _contrasts: dict[int, tuple[Case, ...]] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.operator = self.observer.subject.operator
@@ -91,7 +97,7 @@ class Describer:
         if self.observer.most is not None:  # the calls that are left go to fresh cases
             list(self.observer.observed(fresh))
         elif min(sum(map(self._is_wrong, some)) for some in (formed, fresh)) < _MIN_WRONG:
-            formed, fresh = self._formed(every=True), self._fresh(every=True)
+            formed, fresh = (self._with_contrasts(some) for some in (self._formed(every=True), self._fresh(every=True)))
         finds = (
             self._describe_memory,
             self._describe_refusals,
@@ -312,6 +318,26 @@ class Describer:
         free = [one for one in generated if _ordinary(one)]
         return self._cases(tamed(one) for one in (*free, *self._of_deck(FRESH_SEED, None if every else _FRESH_CASES)))
 
+    def _with_contrasts(self, cases: list[Case]) -> list[Case]:
+        """The cases, and some with what few cases have: a new layer's statistics, and cotangents of two sizes."""
+        record = OPERATORS[self.operator]
+        if record.normalises and self._is_dx_violated():
+            several = (one for one in cases if min(one.layout.count, one.layout.size) > 1)
+            cases = [*cases, *(changed for one in islice(several, 1) for changed in with_cotangents_apart(one))]
+        some = [
+            one
+            for mode in ((True, False) if record.has_modes else ())
+            for one in islice(
+                (one for one in cases if one.settings["training"] is mode and one.x.size > 1), _CONTRASTED
+            )
+        ]
+        for one in some:
+            self._contrasts.setdefault(id(one), tuple(with_new_statistics(one)))
+        return [*cases, *(changed for one in some for changed in self._contrasts[id(one)])]
+
+    def _is_dx_violated(self) -> bool:
+        return any(one.counterexample is not None and one.counterexample.output == "dx" for one in self.violations)
+
     def _of_deck(self, seed: int, number: int | None) -> list[Description]:
         """About this number of the deck's ordinary cases, evenly spread; for None all, and those of one purpose too."""
         deck = [one for one in quick_cases(self.observer.subject, seed) if _ordinary(one)]
@@ -403,7 +429,8 @@ class Describer:
         found = []
         for one in self.violations:
             case = None if one.violated_on is None else self.observer.case(one.violated_on)
-            if case is not None and id(case) in cases and (not values or _may_be_of_values(one)):
+            shown = case is not None and any(id(some) in cases for some in (case, *self._contrasts.get(id(case), ())))
+            if shown and (not values or _may_be_of_values(one)):
                 found.append(one.requirement)
         return tuple(sorted(dict.fromkeys(found), key=priority))
 

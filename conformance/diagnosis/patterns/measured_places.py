@@ -73,6 +73,8 @@ def measures(operator: str) -> Iterator[Measure]:
         yield Measure(
             "|mean| divided by the deviation", by_group(lambda steps: np.abs(steps.mean) / np.sqrt(steps.variance))
         )
+        yield Measure("the largest |g|", in_x_shape(lambda one: np.full(one.got.shape, np.abs(one.steps.g).max())))
+        yield Measure("the largest |g| of the group", by_group(lambda steps: np.abs(steps.rows(steps.g)).max(axis=1)))
     yield Measure("|g|", in_x_shape(lambda one: np.abs(one.steps.g)))
     if record.has_gates:
         yield Measure("the transform gate", in_x_shape(lambda one: _neither_open_nor_shut(one.steps.gate)))
