@@ -63,7 +63,7 @@ _SIZES = (
 _FACTORS = 64
 
 #: What leaves the shape of a case to its groups.
-_ITS_OWN_SIDES: Mapping[str, Any] = {"repeat": None, "leading": None, "features": None, "samples": None, "width": None}
+ITS_OWN_SIDES: Mapping[str, Any] = {"repeat": None, "leading": None, "features": None, "samples": None, "width": None}
 
 #: Size and number of the groups in the case that is called first; then the number of cases for repeated calls.
 _PRECEDING_SIZE, _CASES_TO_REPEAT = 13, 3
@@ -128,7 +128,7 @@ class QuestionMaker:
                 continue
             groups = tuple(islice(cycle(description.groups), _PRECEDING_SIZE))
             first = attrs.evolve(
-                description, n=_PRECEDING_SIZE, groups=groups, requirements=frozenset(), **_ITS_OWN_SIDES
+                description, n=_PRECEDING_SIZE, groups=groups, requirements=frozenset(), **ITS_OWN_SIDES
             )
             other = fitted(first, self.subject.binding)
             case = None if other is None else self.library.case(other)
@@ -282,7 +282,7 @@ class QuestionMaker:
                 yield from self._on_changed_case(description, with_new_statistics, gradient_choices(self.subject))
         if OPERATORS[self.operator].normalises and not self.subject.forward_only:
             for description in islice(shown, 1):
-                two = attrs.evolve(description, groups=(("normal", 0), ("normal", 1)), **_ITS_OWN_SIDES)
+                two = attrs.evolve(description, groups=(("normal", 0), ("normal", 1)), **ITS_OWN_SIDES)
                 yield from self._on_changed_case(two, with_cotangents_apart, (True,))
 
     def _on_changed_case(

@@ -7,6 +7,7 @@ import pytest
 from normspec.conformance.diagnosis.patterns.measured_places import Measure, _limit
 from normspec.conformance.diagnosis.patterns.place import Share
 
+from .runs import VARIANT, function, run
 from .test_two_mistakes import diagnosed, larger, layer_norm_of
 
 
@@ -44,3 +45,15 @@ def test_cases_count_where_a_place_is_one_of_whole_cases():
     assert not Share(0, 12, 90_000, 90_000).explains
     assert not Share(1, 12, 90_000, 90_000, 3, 60, 60).explains
     assert Share(0, 12, 900, 900, 6, 60, 60).contrasts and not Share(0, 12, 900, 900, 5, 60, 60).contrasts
+
+
+def test_what_few_small_cases_have_in_common_is_not_their_size():
+    """The cases that are shown are simplified: if few cases are wrong, nearly all of these are small."""
+    sound = VARIANT["rs-plain"].build()
+
+    def skips_a_branch_of_zeros(x, branch, g, **settings):
+        return sound.vjp(x, branch, g, **settings) if branch(x).any() else g
+
+    report = run(function("residual", sound.call, vjp=skips_a_branch_of_zeros), explain=True)
+    (cause,) = report.causes
+    assert cause.sentence == "dx is g itself where the branch returned zeros; everything else is right."

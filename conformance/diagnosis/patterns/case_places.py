@@ -24,6 +24,11 @@ def case_places(operator: str) -> Iterator[Place]:
     for role in record.optional:
         given = f"where {role} is given", f"where {role} is None"
         yield from _both_ways(*given, lambda steps, role=role: steps.case.parts.get(role) is not None)
+    for role in () if record.normalises_handed else record.roles:
+        if role in record.arguments and role != "branches":
+            yield _case(
+                f"where the {role} returned zeros", lambda steps, role=role: not steps.part(role, steps.x).any()
+            )
     if record.has_branches:
         branches = "where there is one branch", "where there are several branches"
         yield from _both_ways(*branches, lambda steps: len(steps.branches) == 1)

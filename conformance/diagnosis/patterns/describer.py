@@ -22,7 +22,7 @@ from ...judging.subject import Subject
 from ...judging.verdicts import Result
 from ..contrasts import with_cotangents_apart, with_new_statistics
 from ..extremes import tamed
-from ..question_maker import FRESH_SEED
+from ..question_maker import FRESH_SEED, ITS_OWN_SIDES
 from ..search import Search
 from .axes import axes_relations
 from .backward import backward_relations
@@ -65,6 +65,9 @@ _MIN_OBSERVED = 5
 _NOT_OF_VALUES = ("CM-P1", "CM-V", "CM-N1", "CM-N3", "CM-N4", "CM-N5", "CM-N6", "CM-N7", "CM-S2")
 #: The requirements on parameters that are None. What is wrong where they are breaks these before others.
 _ABSENT_PARAMETERS = ("LN-F6", "BN-F6", "RM-F6", "GN-F6", "IN-F6", "PR-F4", "PO-F4")
+#: The groups of a case that differs from one shown in its size, and how many values more they have: in cases that a
+#: description is formed on, and in fresh ones.
+_GROUPS_ALIKE, _LARGER = 3, ((1, 3), (2, 4, 5))
 #: Violated cases that are looked at, at most.
 _MOST_VIOLATED = 16
 
@@ -107,7 +110,10 @@ class Describer:
         )
         with np.errstate(all="ignore"):  # formulas on trial divide by zero, and wrong values may overflow
             found = next((found for find in finds if (found := find(formed, fresh)) is not None), None)
-            return None if found is None else self._with_tracking(self._with_place(found, formed, fresh), fresh)
+            if found is None:
+                return None
+            found = self._in_other_sizes(self._with_place(found, formed, fresh), formed, fresh)
+            return self._with_tracking(found, fresh)
 
     def _with_place(self, found: Pattern, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern:
         """The description; if it lacks a place and few cases are right, that of all ordinary cases if it has one."""
@@ -118,6 +124,19 @@ class Describer:
             return found
         again = self._describe_values(self._formed(every=True), self._fresh(every=True))
         return found if again is None or any(one.place is None for one in again.wrong) else again
+
+    def _in_other_sizes(self, found: Pattern, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern:
+        """
+        The description; if it names a number of something as the place, that of the shown cases in other sizes too.
+
+        What was simplified is small, as hardly any other case is: its size would seem to be the reason.
+        """
+        if self.observer.most is not None or not any(one.place is not None and one.place.counts for one in found.wrong):
+            return found
+        shown = [one for one in self._shown() if not one.large]
+        more = [self._cases(_larger(one, number) for one in shown for number in some) for some in _LARGER]
+        again = self._describe_values([*formed, *more[0]], [*fresh, *more[1]])
+        return found if again is None else again
 
     def _with_tracking(self, found: Pattern, fresh: Sequence[Case]) -> Pattern:
         """The description of a y that is wrong only in calls without gradients says so."""
@@ -307,10 +326,12 @@ class Describer:
 
     def _formed(self, *, every: bool = False) -> list[Case]:
         """The cases that show violations, and others of the deck: some, or every one."""
+        return self._cases(self._shown()) + self._cases(self._of_deck(0, None if every else _FORMING_CASES))
+
+    def _shown(self) -> list[Description]:
+        """The cases that show violations."""
         shown = [one.violated_on for one in self.violations if one.violated_on is not None]
-        return self._cases([*dict.fromkeys(shown)][:_MOST_VIOLATED]) + self._cases(
-            self._of_deck(0, None if every else _FORMING_CASES)
-        )
+        return [*dict.fromkeys(shown)][:_MOST_VIOLATED]
 
     def _fresh(self, *, every: bool = False) -> list[Case]:
         """Generated cases, and others of another seed's deck: some, or every one."""
@@ -440,6 +461,12 @@ def _may_be_of_values(violation: Result) -> bool:
     shown = violation.counterexample
     raised = shown is not None and shown.raised is not None
     return not raised and not violation.requirement.startswith(_NOT_OF_VALUES)
+
+
+def _larger(shown: Description, number: int) -> Description:
+    """A case with more groups of the same kinds, and with so many more values in each."""
+    groups = (shown.groups * _GROUPS_ALIKE)[:_GROUPS_ALIKE]
+    return attrs.evolve(shown, n=shown.n + number, groups=groups, **ITS_OWN_SIDES)
 
 
 def _ordinary(description: Description) -> bool:
