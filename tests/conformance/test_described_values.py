@@ -10,7 +10,7 @@ from normspec.conformance.diagnosis.patterns.pattern import WrongResult
 from normspec.conformance.diagnosis.patterns.place import Place
 from normspec.conformance.diagnosis.patterns.sentences import sentence_of
 
-from .runs import run
+from .runs import function, run
 
 
 def wide(array):
@@ -121,3 +121,17 @@ def test_dozens_of_leaves_are_not_named_one_by_one():
     )
     assert _sentence(["dx"], leaves[:2]).endswith("y, dbranches.0.h and dbranches.1.h are right.")
     assert _sentence(leaves, leaves).startswith("dbranches.0.h, dbranches.1.h and 38 others are wrong, and only where")
+
+
+def highway_of_kept_logits(x, transform, gate, *, carry=None):
+    """The gate's logits are kept within 60."""
+    z = np.clip(wide(gate(x)), -60, 60)
+    c = 1 / (1 + np.exp(z)) if carry is None else 1 / (1 + np.exp(-wide(carry(x))))
+    return (wide(transform(x)) / (1 + np.exp(-z)) + wide(x) * c).astype(x.dtype)
+
+
+def test_what_extreme_cases_alone_show_is_not_said_of_all():
+    """What is added is e^-60 there; in ordinary cases nothing that small shows, so nothing speaks against it."""
+    (cause,) = run(function("highway", highway_of_kept_logits), explain=True, forward_only=True).causes
+    assert "plus" not in cause.sentence
+    assert cause.sentence.startswith("y is wrong in ")

@@ -30,6 +30,7 @@ from .inner import InnerValue, inner_values
 from .inputs import other_eps, rounded_inputs
 from .kept_values import kept_values
 from .memory import differs_from_first_call, memory_in_words
+from .numbers import is_plain
 from .observing import ObservedResult, Observer
 from .overwritten import overwritten_in_words
 from .parameters import parameter_relations
@@ -416,6 +417,8 @@ class Describer:
         again = [_where(one, place) for one in fresh]
         for relation in self._relations(name, seen, place) if relations is None else relations:
             number = relation.fitted(seen, where)
+            if number is not None and _shows_in_extremes_alone(relation, number, seen):
+                continue
             if number is not None and relation.holds(number, fresh, again) and relation.is_evident(fresh, again):
                 return relation, number
         return None
@@ -461,6 +464,17 @@ def _may_be_of_values(violation: Result) -> bool:
     shown = violation.counterexample
     raised = shown is not None and shown.raised is not None
     return not raised and not violation.requirement.startswith(_NOT_OF_VALUES)
+
+
+def _shows_in_extremes_alone(relation: LinearRelation, number: float, seen: Sequence[ObservedResult]) -> bool:
+    """
+    Whether what a relation adds is less than a rounding of ordinary values, and no number that somebody would write.
+
+    It then fits what is wrong in extreme cases, and nothing speaks against it elsewhere.
+    """
+    if relation.slope is None or relation.right != 0:
+        return False
+    return 0 < abs(number) < max(one.values.unit for one in seen) and not is_plain(number)
 
 
 def _larger(shown: Description, number: int) -> Description:

@@ -79,6 +79,11 @@ def simplest(interval: Interval) -> float:
     return middle
 
 
+def is_plain(value: float) -> bool:
+    """Whether it is a power of two, or has at most two digits."""
+    return abs(math.frexp(value)[0]) == 0.5 or float(f"{value:.1e}") == value
+
+
 def written(value: float) -> str:
     """A number as a reader would write it: 2, 1/3, 1.01, 1e-06."""
     if value == int(value) and abs(value) < 1e6:
