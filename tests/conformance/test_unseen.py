@@ -20,6 +20,7 @@ SAMPLE = (
     "zeros-after-300",
     "tail-of-blocks-lost",
     "every-third-call",
+    "memory-not-cleared",
     "looked-up-by-three-values",
     "beta-doubled-in-place",
     "refuses-multiples-of-three",

@@ -7,7 +7,7 @@ Every word is confirmed on cases that it was not derived from.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from itertools import islice
+from itertools import cycle, islice
 
 import attrs
 import numpy as np
@@ -29,6 +29,7 @@ from .backward import backward_relations
 from .inner import InnerValue, inner_values
 from .inputs import other_eps, rounded_inputs
 from .kept_values import kept_values
+from .leftovers import leftovers_in_words
 from .memory import differs_from_first_call, memory_in_words
 from .numbers import is_plain
 from .observing import ObservedResult, Observer
@@ -69,6 +70,9 @@ _ABSENT_PARAMETERS = ("LN-F6", "BN-F6", "RM-F6", "GN-F6", "IN-F6", "PR-F4", "PO-
 #: The groups of a case that differs from one shown in its size, and how many values more they have: in cases that a
 #: description is formed on, and in fresh ones.
 _GROUPS_ALIKE, _LARGER = 3, ((1, 3), (2, 4, 5))
+#: Sizes that no case of a deck has; a third of each is the number of groups. An array of their means then is too
+#: small to take the memory of a parameter's gradient.
+_NEW_SIZES = (131, 137, 139)
 #: Violated cases that are looked at, at most.
 _MOST_VIOLATED = 16
 
@@ -158,11 +162,23 @@ class Describer:
 
     def _describe_memory(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         violated = self._violated("CM-P2", "CM-P5")
-        words = memory_in_words(self.observer.subject, fresh) if violated and self.observer.most is None else ""
+        words = ""
+        if violated and self.observer.most is None:
+            words = leftovers_in_words(self.observer.subject, self._in_new_shapes(fresh))
+            words = words or memory_in_words(self.observer.subject, fresh)
         words = words or (differs_from_first_call(self.observer.subject, self.violations) if violated else "")
         # Memory comes first: it is the only reason why a formula is violated.
         explains = tuple(dict.fromkeys((*violated, *self._violated(""))))
         return Pattern(capitalised(f"{words}."), explains) if words else None
+
+    def _in_new_shapes(self, cases: Sequence[Case]) -> list[Case]:
+        """A few of these cases in shapes that no call had before."""
+        whole = (one for one in cases if one.x.size > 1 and all(value is not None for value in one.inputs.values()))
+        shown = [one.description for one in islice(whole, len(_NEW_SIZES)) if one.description is not None]
+        return self._cases(
+            attrs.evolve(one, n=size, groups=tuple(islice(cycle(one.groups), size // 3)), **ITS_OWN_SIDES)
+            for one, size in zip(shown, _NEW_SIZES, strict=False)
+        )
 
     def _describe_refusals(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         words = refusal(self.observer, self.operator, formed, fresh)
