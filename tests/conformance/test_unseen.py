@@ -21,6 +21,7 @@ SAMPLE = (
     "tail-of-blocks-lost",
     "every-third-call",
     "memory-not-cleared",
+    "additions-to-dbeta-lost",
     "looked-up-by-three-values",
     "beta-doubled-in-place",
     "refuses-multiples-of-three",

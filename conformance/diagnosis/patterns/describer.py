@@ -22,6 +22,7 @@ from ...judging.subject import Subject
 from ...judging.verdicts import Result
 from ..contrasts import with_cotangents_apart, with_new_statistics
 from ..extremes import tamed
+from ..question import results_if_any
 from ..question_maker import FRESH_SEED, ITS_OWN_SIDES
 from ..search import Search
 from .axes import axes_relations
@@ -30,6 +31,7 @@ from .inner import InnerValue, inner_values
 from .inputs import other_eps, rounded_inputs
 from .kept_values import kept_values
 from .leftovers import leftovers_in_words
+from .lost_groups import lost_groups_in_words
 from .memory import differs_from_first_call, memory_in_words
 from .numbers import is_plain
 from .observing import ObservedResult, Observer
@@ -41,7 +43,7 @@ from .places import is_nearly_all_wrong, place_of_some, places_of
 from .refusals import refusal
 from .relation import LinearRelation, plain_relations
 from .running import running_relations
-from .sentences import capitalised, clauses_of, how_often, sentence_of, uncentred
+from .sentences import capitalised, clauses_of, how_often, in_how_many, sentence_of, uncentred
 from .special import misread_layouts, misread_special_values
 from .spreads import spread_relations
 from .terms import clipped_relations, term_relations
@@ -410,6 +412,10 @@ class Describer:
             found = self._related(name, seen, fresh, place, relations)
             if found is not None:
                 return WrongResult(name, *found, place)
+        lost = lost_groups_in_words([*seen, *fresh])
+        if lost:
+            others = ", other ones in other calls with the same arguments" if self._differs_again(fresh) else ""
+            return WrongResult(name, size=f"{in_how_many(seen, fresh)}: {lost}{others}")
         for place in places:
             if is_nearly_all_wrong(place, seen, fresh):
                 return WrongResult(name, place=place)
@@ -417,6 +423,12 @@ class Describer:
         return WrongResult(
             name, relation, number, size=how_often(seen, fresh, place_of_some(self.operator, [*seen, *fresh]))
         )
+
+    def _differs_again(self, seen: Sequence[ObservedResult]) -> bool:
+        """Whether another call with the same arguments returns another wrong gradient."""
+        some = [one for one in seen if one.wrong.any()] if self.observer.most is None else []
+        again = [(one, results_if_any(self.observer.subject, one.case, gradients=True)) for one in some[:_MIN_WRONG]]
+        return any(found is not None and not np.array_equal(found[one.name], one.got) for one, found in again)
 
     def _related(
         self,

@@ -13,6 +13,9 @@ from ...checks.purity import different_values, with_last_value_changed
 from ...judging.subject import Subject
 from ...judging.verdicts import Result
 from ..question import gradient_choices, results_if_any
+from ..series import values_of
+from .lost_groups import lost_groups_in_words
+from .observing import ObservedResult
 
 Array = np.ndarray
 
@@ -32,6 +35,7 @@ def memory_in_words(subject: Subject, cases: Sequence[Case]) -> str:
     for describe in (
         _wrong_from_some_call_on,
         _varies_from_call_to_call,
+        _differs_between_calls,
         _depends_on_last_call,
         _taken_from_a_cache,
         _changed_for_good,
@@ -59,6 +63,31 @@ def is_right(subject: Subject, case: Case, name: str, got: Array) -> bool:
 
 def _varies_from_call_to_call(subject: Subject, case: Case) -> str:
     """Which of many calls with the same arguments return something else, whatever was called before them."""
+    found = _varying(subject, case)
+    return "" if found is None else _series(found) + _lost_in(subject, case, found)
+
+
+def _differs_between_calls(subject: Subject, case: Case) -> str:
+    """The same, without which calls these are: that may be another series in each case."""
+    found = _varying(subject, case)
+    if found is None or not found.bad:
+        return ""
+    words = f"{found.name} differs between calls with the same arguments, and is wrong in some of them"
+    return words + _lost_in(subject, case, found)
+
+
+@attrs.frozen(eq=False)
+class _Varying:
+    """A result that varies between calls with the same arguments."""
+
+    name: str
+    values: Sequence[Array]
+    #: The places of the calls that return it wrong.
+    bad: Sequence[int]
+
+
+def _varying(subject: Subject, case: Case) -> _Varying | None:
+    """The first result that varies in many calls with the same arguments."""
     for gradients in gradient_choices(subject):
         for _ in range(_CALLS_TO_SETTLE):
             results_if_any(subject, case, gradients=gradients)
@@ -71,8 +100,19 @@ def _varies_from_call_to_call(subject: Subject, case: Case) -> str:
             if len(values) < len(series) or all(np.array_equal(values[0], one, equal_nan=True) for one in values):
                 continue
             bad = [place for place, one in enumerate(values) if not is_right(subject, case, name, one)]
-            return _series(name, values, bad)
-    return ""
+            return _Varying(name, values, bad)
+    return None
+
+
+def _lost_in(subject: Subject, case: Case, found: _Varying) -> str:
+    """What the wrong ones are, if they are sums over some of the groups."""
+    largest = FORMATS[subject.format].largest
+    results = (
+        ObservedResult(case, found.name, values_of(subject, case, found.name, found.values[place]), largest)
+        for place in found.bad
+    )
+    words = lost_groups_in_words(results)
+    return f"; {words}" if words else ""
 
 
 def _wrong_from_some_call_on(subject: Subject, case: Case) -> str:
@@ -92,7 +132,8 @@ def _wrong_from_some_call_on(subject: Subject, case: Case) -> str:
     return ""
 
 
-def _series(name: str, values: Sequence[Array], bad: Sequence[int]) -> str:
+def _series(found: _Varying) -> str:
+    name, values, bad = found.name, found.values, found.bad
     if not bad:
         return f"the last bits of {name} change when the call is repeated; the error stays within what is allowed"
     zero = all(not np.any(values[place]) for place in bad)

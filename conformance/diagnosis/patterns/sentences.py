@@ -14,12 +14,17 @@ from .place import Place
 
 def how_often(seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult], among: Place | None) -> str:
     """In how many cases it is wrong, where, and by how much: for results without a pattern."""
-    cases = [*seen, *fresh]
-    wrong = [one for one in cases if one.wrong.any()]
+    wrong = [one for one in (*seen, *fresh) if one.wrong.any()]
     # "always unless ..." is hard to read.
     often = "" if among is None else f"always {among.words}".replace("always unless", "never where")
     where = often or "without a pattern that was found"
-    return f"wrong in {len(wrong)} of {len(cases)} cases, {where}{_at_most(wrong)}"
+    return f"{in_how_many(seen, fresh)}, {where}{_at_most(wrong)}"
+
+
+def in_how_many(seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult]) -> str:
+    """In how many cases it is wrong."""
+    cases = [*seen, *fresh]
+    return f"wrong in {sum(bool(one.wrong.any()) for one in cases)} of {len(cases)} cases"
 
 
 def _at_most(wrong: Sequence[ObservedResult]) -> str:

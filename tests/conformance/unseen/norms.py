@@ -432,6 +432,13 @@ def _(dx, dgamma, dbeta, xhat, r, h, g, axes):
     return dx, _added("dgamma", dgamma), _added("dbeta", dbeta)
 
 
+@_gradients("additions-to-dbeta-lost", "loses the additions of some groups to dbeta, as a race does")
+def _(dx, dgamma, dbeta, xhat, r, h, g, axes):
+    rows = g.reshape(-1, *dbeta.shape)
+    kept = np.random.default_rng(rows.shape[0] + 1000 * dbeta.size).random(len(rows)) < 0.6
+    return dx, dgamma, rows[kept].sum(0)
+
+
 @_gradients("dx-clipped", "clips dx to [-1, 1]")
 def _(dx, dgamma, dbeta, xhat, r, h, g, axes):
     return np.clip(dx, -1, 1), dgamma, dbeta
