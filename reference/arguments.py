@@ -55,8 +55,9 @@ def trailing_shape(x: np.ndarray, axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def channel_from_front(x: np.ndarray, channel_axis: int) -> int:
-    """Return the channel axis counted from the front; ValueError where x has no such axis."""
-    refuse_no_axis(x.shape)
+    """Return the channel axis counted from the front; ValueError where x has no such axis, or no other."""
+    if x.ndim < 2:
+        raise ValueError(f"x has shape {x.shape}: pass an array of at least two axes, for samples and for channels")
     axis = _integer(channel_axis)
     if axis is None or not -x.ndim <= axis < x.ndim:
         raise ValueError(
@@ -71,8 +72,6 @@ def sample_channels(x: np.ndarray, channel_axis: int) -> tuple[int, int]:
 
     Raises ValueError if x has fewer than two axes, no such axis or no channels, or if the axis is axis 0.
     """
-    if x.ndim < 2:
-        raise ValueError(f"x has shape {x.shape}: pass an array of at least two axes, samples along axis 0")
     axis = channel_from_front(x, channel_axis)
     if axis == 0:
         raise ValueError(f"channel_axis is {channel_axis!r}, the axis of the samples: pass another axis of x")

@@ -1,6 +1,6 @@
 """BatchNorm, exactly: y = gamma (x - mean) / sqrt(var + eps) + beta, channel by channel.
 
-x has any shape with the channels along `channel_axis`, which may be negative; gamma and beta have
+x has at least two axes, with the channels along `channel_axis`, which may be negative; gamma and beta have
 shape (channels,) or are None (ones, zeros); running_mean and running_var have shape (channels,).
 In training, each channel is normalised by its own mean and biased variance, and the running statistics
 move by `momentum`, the weight of the new value. In inference the running statistics serve as mean and

@@ -161,17 +161,24 @@ def test_what_is_no_array_is_refused_by_name():
 
 def test_a_single_number_is_refused():
     """An x without axes has none to normalise over or to hold channels, and each operator says so."""
-    x, settings = np.array(1.0), {"eps": EPS, "momentum": 0.1, "training": True, "channel_axis": 0}
+    x = np.array(1.0)
     calls = [
         lambda: layer_norm(x, None, None, eps=EPS, axes=(-1,)),
         lambda: reference.rms_norm(x, None, eps=EPS, axes=(-1,)),
-        lambda: reference.batch_norm(x, None, None, np.zeros(1), np.ones(1), **settings),
         lambda: reference.pre_norm(x, np.tanh, None, None, eps=EPS),
         lambda: reference.post_norm(x, np.tanh, None, None, eps=EPS),
     ]
     for call in calls:
         with pytest.raises(ValueError, match=r"x has shape \(\): pass an array of at least one axis"):
             call()
+
+
+@pytest.mark.parametrize("x", [np.array(1.0), np.ones(3)])
+def test_channels_without_samples_are_refused(x):
+    """BatchNorm wants an axis besides that of the channels."""
+    settings = {"eps": EPS, "momentum": 0.1, "training": True, "channel_axis": 0}
+    with pytest.raises(ValueError, match=r"pass an array of at least two axes, for samples and for channels"):
+        reference.batch_norm(x, None, None, np.zeros(3), np.ones(3), **settings)
 
 
 def test_a_rounded_function_says_what_it_returns():
