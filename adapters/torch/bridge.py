@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -217,6 +217,11 @@ class TorchBridge(Bridge):
     def nested(
         self, kind: str, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any], other: Any
     ) -> list[Any | None]:
+        if kind == "jvp_jvp" and _has_tangent_of_its_own(call, inputs):
+            raise Unsupported(
+                "PyTorch takes the tangent of a torch.autograd.Function's jvp for zero"
+                " (https://github.com/pytorch/pytorch/issues/197867)"
+            )
         return nested(func.jvp, func.vjp, kind, call, inputs, tangents, other)
 
     def move_axis(self, tensor: torch.Tensor, source: int, destination: int) -> torch.Tensor:
@@ -257,13 +262,22 @@ def _from_numpy(array: np.ndarray) -> torch.Tensor:
 
 def _holds(nodes: Sequence[Any], name: str) -> bool:
     """Whether autograd's graph, searched from these nodes, has a node of this name."""
+    return any(node.name() == name for node in _graph(nodes))
+
+
+def _has_tangent_of_its_own(call: Callable[..., Any], inputs: Sequence[Any]) -> bool:
+    """Whether a call goes through an autograd.Function that has a jvp."""
+    output = call(*(None if value is None else value.detach().requires_grad_() for value in inputs))
+    functions = (getattr(node, "_forward_cls", torch.autograd.Function) for node in _graph([output.grad_fn]))
+    return any(one.jvp is not torch.autograd.Function.jvp for one in functions)
+
+
+def _graph(nodes: Sequence[Any]) -> Iterator[Any]:
+    """The nodes of autograd's graph, searched from these."""
     waiting, seen = [node for node in nodes if node is not None], set()
     while waiting:
         node = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.name() == name:
-            return True
-        waiting += [following for following, _ in node.next_functions if following is not None]
-    return False
+        if node not in seen:
+            seen.add(node)
+            yield node
+            waiting += [following for following, _ in node.next_functions if following is not None]

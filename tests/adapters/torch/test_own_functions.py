@@ -286,3 +286,38 @@ def test_once_differentiable_is_unsupported_at_second_order(layer_norm_inputs):
     g, second = np.ones_like(layer_norm_inputs["x"]), {"x": layer_norm_inputs["x"]}
     with pytest.raises(Unsupported, match="once_differentiable"):
         session.vjp_vjp(layer_norm_inputs, SETTINGS, g, second)
+
+
+class _Cube(torch.autograd.Function):
+    """x^3, whose tangent is its own code and right."""
+
+    @staticmethod
+    def forward(x):
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * g
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * t
+
+
+def test_the_tangent_of_a_functions_own_tangent_is_unsupported(layer_norm_inputs):
+    """PyTorch takes it for zero; the other nested derivatives of the same function are right."""
+    session = _session(lambda x, gamma, beta, *, eps, axes: _Cube.apply(x) * gamma + beta)
+    t = {"x": np.ones_like(layer_norm_inputs["x"])}
+    with pytest.raises(Unsupported, match="jvp for zero"):
+        session.nested("jvp_jvp", layer_norm_inputs, SETTINGS, t, t)
+    for kind in ("jvp_vjp", "vjp_jvp"):
+        found = session.nested(kind, layer_norm_inputs, SETTINGS, t, t["x"])["x"]
+        expected = 6 * layer_norm_inputs["x"] * layer_norm_inputs["gamma"]
+        assert np.allclose(found, expected, rtol=1e-12 if found.dtype == np.float64 else 1e-5)
