@@ -9,7 +9,7 @@ from torch.nn import functional
 from normspec.adapters.binding import Binding
 from normspec.adapters.target import Target
 from normspec.adapters.torch import BRIDGE
-from normspec.adapters.torch.layers import LAYER_NORM_KNOWN_VIOLATIONS
+from normspec.adapters.torch.layers import LAYER_NORM
 
 from ..runs import run
 
@@ -74,7 +74,7 @@ DECLARED = [
 @pytest.mark.parametrize(("function", "key", "value", "dtypes"), DECLARED, ids=lambda one: getattr(one, "__name__", ""))
 def test_a_wrapper_conforms_as_it_declares(function, key, value, dtypes):
     """With the declaration nothing is violated and nothing that matters left out; without it, each dtype violates."""
-    of_torch = LAYER_NORM_KNOWN_VIOLATIONS if function in (layer_norm_fp32, one_plus) else ()  # which they call
+    of_torch = LAYER_NORM.known_violations if function in (layer_norm_fp32, one_plus) else ()  # which they call
     binding = Binding("layer_norm", "own", function, known_violations=of_torch)
     target = Target("own", "torch", BRIDGE.version, BRIDGE, (binding,))
     declared = run(target, dtypes=dtypes, conventions={key: value})
