@@ -162,14 +162,16 @@ class TargetRaised(Exception):
 
     @property
     def device_unusable(self) -> bool:
-        """Whether every later call of this process fails on the device, whatever the call: no part raised it."""
-        return not self.by_a_part and any(words in self.words for words in _UNUSABLE_DEVICE)
+        """Whether the device's platform says that every later call of this process fails, and no part said so."""
+        told_by_platform = any(name in self.words.lower() for name in ("cuda", "hip"))
+        return told_by_platform and not self.by_a_part and any(words in self.words for words in _UNUSABLE_DEVICE)
 
     def __str__(self) -> str:
         return self.words
 
 
-#: The errors of CUDA and HIP after which "the process must be terminated and relaunched", in their own words.
+#: The errors of CUDA and HIP after which "the process must be terminated and relaunched", in their own words. Source:
+#: the CUDA Runtime API, cudaError_t.
 _UNUSABLE_DEVICE = (
     "illegal memory access", "misaligned address", "illegal instruction", "invalid program counter",
     "unspecified launch failure", "hardware stack error", "device-side assert", "launch timed out and was terminated",

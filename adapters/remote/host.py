@@ -25,7 +25,7 @@ from ...spec.errors import (
 )
 from ...spec.operators import files_of
 from ..declarations import NOTHING_DECLARED, Declarations
-from ..worker.failures import error_from_plain
+from ..worker.failures import ends_worker, error_from_plain
 from .prefetched import Prefetched
 from .process import NO_STEPS, Limits, Worker, seconds_in_words
 from .replies import answers
@@ -233,7 +233,7 @@ class Host:
             return False
         finally:
             self.requests = requests
-        if any(map(_ends_worker, replies)):
+        if any(type(one.get("raised")) is dict and ends_worker(one["raised"]) for one in replies):
             self.close()
             self._spent = spent
             return False
@@ -286,12 +286,6 @@ class Host:
             self._worker = None
             self.generation += 1
             self.prefetched.drop_ordered()
-
-
-def _ends_worker(reply: Any) -> bool:
-    """Whether a reply to one of several requests says that the worker can answer no more."""
-    raised = reply.get("raised")
-    return type(raised) is dict and isinstance(error_from_plain(raised), TargetLost)
 
 
 #: How many requests make it worth sending them in one message.

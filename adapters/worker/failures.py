@@ -86,6 +86,11 @@ def error_from_plain(found: Mapping[str, Any]) -> Exception:
     return TargetLost(message)
 
 
+def ends_worker(raised: Mapping[str, Any]) -> bool:
+    """Whether the judge starts a new worker after this exception, told as plain values."""
+    return isinstance(error_from_plain(raised), TargetLost)
+
+
 def where_of(found: Any) -> SourceLine | None:
     """The source line that a reply names; None if it names none, or not a valid one."""
     if not isinstance(found, list) or len(found) != 3 or not isinstance(found[1], int):

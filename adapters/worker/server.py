@@ -25,7 +25,7 @@ from ..loading import load_operators
 from ..memory import return_free_memory
 from ..targets import resolve
 from .codec import PROTOCOL, Frames, encode
-from .failures import error_to_plain
+from .failures import ends_worker, error_to_plain
 from .limits import die_with_parent, disable_core_dumps, limit_memory
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Server:
                 replies.append({"ok": self.answer(one)})
             except BaseException as error:
                 replies.append({"raised": _checked_error(error)})
-                if _ends_worker(replies[-1]["raised"]):  # a new worker answers the others
+                if ends_worker(replies[-1]["raised"]):  # a new worker answers the others
                     break
         return {"replies": replies}
 
@@ -317,11 +317,6 @@ def _checked_error(error: BaseException) -> dict[str, Any]:
     """The exception as plain values. A target that has broken the worker breaks it here."""
     Frames(io.BytesIO(encode(_PROBE)).read).next()
     return error_to_plain(error)
-
-
-def _ends_worker(raised: Mapping[str, Any]) -> bool:
-    """Whether the judge starts a new worker after this."""
-    return raised["kind"] == "TargetLost" or raised.get("out_of_memory", False)
 
 
 def serve(read: Callable[[int], bytes], write: Callable[[Any], int]) -> None:

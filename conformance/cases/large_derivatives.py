@@ -9,12 +9,12 @@ import attrs
 from ...spec.operators import OPERATORS, Groups
 from .description import Description, Kinds
 
-#: Past 4096, with two large factors; and past 1024.
+#: The values of a long group, past 4096, and the number of many groups, past 1024.
 _LONG, _MANY = 4100, 1030
 
 _NORMAL: Kinds = (("normal", 0), ("near_eps", 1), ("normal", 1))
 
-#: The parts whose second derivatives are not zero: without a matrix over the features where there are many.
+#: Parts whose second derivatives are not zero. Those of blocks with long groups have no matrix over the features.
 _CURVED = {"residual": "square", "pre_norm": "square", "post_norm": "square", "highway": "chain", "mhc": "mixed"}
 
 

@@ -3,7 +3,7 @@ Cases of more than 65,536 values made of extents of some dozens each.
 
 The sweep of sizes (sizes.py) takes one extent at a time past a limit. A kernel counts products too: an index over
 samples and positions that is kept in 16 bits, or blocks along both, fail only where two extents are large at once.
-No profile but `quick` goes without them, since each costs as much as the sweep of an extent.
+`quick` goes without them: each costs as much as the sweep of an extent.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ...spec.operators import OPERATORS, Groups
 from .description import Description
 from .sizes import extents, sized
 
-#: Two extents that are whole blocks of no size, and the positions along two axes.
+#: Extents that no size of a block divides; the positions lie along two axes.
 _SAMPLES, _POSITIONS = 67, 10 * 7
 _SEQUENCES, _STEPS = 65, 67
 
-#: As many kinds of groups as no block or vector has.
+#: Seven kinds of groups in turn: no block or vector holds seven.
 _EDGES = tuple(("edges", index) for index in range(7))
 
 

@@ -68,7 +68,7 @@ def _each_refused(subject: Subject, case: Case, kind: str, words: str) -> Iterat
 
 @check("CM-C5", when=lambda case: case.x.shape[-1] > 2)
 def misshapen_result(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A part's result that cannot be broadcast to x's shape raises, with as many values as x has too."""
+    """A part's result that cannot be broadcast to x's shape raises, also if it has as many values as x."""
     yield from _each_refused(subject, case, "misshapen", "returned one feature too few")
     if case.x.size > case.x.shape[-1]:  # otherwise it is x's shape, or one that is broadcast to it
         yield from _each_refused(subject, case, "flattened", "returned as many values along one axis")

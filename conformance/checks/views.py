@@ -32,7 +32,7 @@ def _repeated_group(case: Case) -> Case:
     return case.replace(x=case.layout.back(np.broadcast_to(rows[:1], rows.shape).copy()))
 
 
-#: Values of which an offset of 16 bytes is tried on a multiple alone: a kernel loads whole vectors only of those.
+#: An offset of 16 bytes is tried where this divides the number of values: kernels load others one by one.
 _IN_VECTORS = 8
 
 

@@ -102,6 +102,21 @@ def test_errors_of_the_caller(kind):
     assert type(found) is kind and str(found) == "say what to do"
 
 
+@pytest.mark.parametrize(
+    ("error", "lost"),
+    [
+        (RuntimeError("CUDA error: misaligned address"), True),
+        (RuntimeError("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"), True),
+        (RuntimeError("HIP error: unspecified launch failure"), True),
+        (RuntimeError("CUDA error: invalid argument"), False),
+        (ValueError("misaligned address: pass an x that 16 bytes divide"), False),
+    ],
+)
+def test_an_error_that_leaves_the_device_unusable(error, lost):
+    """It is a loss if the platform says so; what a target refuses in like words is an exception as any other."""
+    assert (type(carried(TargetRaised(error, "call"))) is TargetLost) == lost
+
+
 def test_what_the_worker_itself_runs_into():
     """An error of the worker is a loss; a KeyboardInterrupt there is the target's."""
     assert carried(KeyError("x")).reason == "made its worker fail: KeyError: 'x'"
