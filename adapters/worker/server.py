@@ -68,13 +68,23 @@ class Server:
     def _several(self, request: Request) -> dict[str, Any]:
         """The replies to several requests, one after the other, up to the first that ends this worker."""
         replies: list[dict[str, Any]] = []
+        #: The error in which an evaluation or its gradients ended, by number. Requests about these end in it too:
+        #: that they do not exist is no failure of the worker.
+        not_made: dict[int, dict[str, Any]] = {}
         for one in request["requests"]:
-            try:
-                replies.append({"ok": self.answer(one)})
-            except BaseException as error:
-                replies.append({"raised": _checked_error(error)})
-                if ends_worker(replies[-1]["raised"]):  # a new worker answers the others
-                    break
+            numbers = [one[key] for key in ("evaluation", "pulled") if key in one]
+            raised = next((not_made[number] for number in numbers if number in not_made), None)
+            if raised is None:
+                try:
+                    replies.append({"ok": self.answer(one)})
+                    continue
+                except BaseException as error:
+                    raised = _checked_error(error)
+            replies.append({"raised": raised})
+            if ends_worker(raised):  # a new worker answers the others
+                break
+            if one["do"] in ("start", "pull"):
+                not_made[numbers[-1]] = raised
         return {"replies": replies}
 
     # The target ----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from normspec.adapters.remote.prefetched import Prefetched
-from normspec.spec.errors import TargetLost, TargetRaised
+from normspec.spec.errors import TargetLost, TargetRaised, Unsupported
 
 LAYER_NORM = {"eps": 0.1, "axes": (-1,)}
 
@@ -132,6 +132,28 @@ def test_a_loss_that_the_worker_survives_ends_it_too(target, session):
         _called(session, 3)
     assert target.host.generation == 2
     assert _called(session, 6) == 1
+
+
+def test_what_is_asked_of_an_evaluation_that_was_not_made_ends_no_worker(target, session):
+    """A call that raises leaves nothing to read. The worker goes on, and the calls after it keep their replies."""
+
+    def asked(value):
+        evaluation = session.start(_of(value), LAYER_NORM)
+        yield evaluation.inputs
+        pulled = evaluation.pull(np.ones((2, 3)))
+        yield pulled.cotangent
+        yield partial(_called, session, 5)
+
+    assert session.prefetch(asked(1))
+    with pytest.raises(TargetRaised, match="one"):
+        session.start(_of(1), LAYER_NORM).outputs()
+    assert target.host.generation == 0
+    assert session.prefetch(asked(4))  # a function in NumPy has no gradients of its own
+    evaluation = session.start(_of(4), LAYER_NORM)
+    assert (evaluation.inputs()["x"] == 4).all()
+    with pytest.raises(Unsupported):
+        evaluation.pull(np.ones((2, 3))).gradients()
+    assert target.host.generation == 0
 
 
 def test_replies_that_a_check_leaves_are_not_found_by_the_next(target, session):
