@@ -236,6 +236,17 @@ def test_a_sound_target_beside_it_is_judged_whole(hostile):
     assert own["LN-F1"].verdict is Verdict.ERROR and own["LN-L1"].verdict is Verdict.PASS
 
 
+@pytest.mark.parametrize(
+    "raised", ["ValueError('four axes')", "NotImplementedError('four axes')", "RuntimeError('CUDA is not here')"]
+)
+def test_an_exception_ends_no_process(hostile, tmp_path, raised):
+    """A call that raises costs nothing but its own results: one process judges a dtype from beginning to end."""
+    target = hostile(f"raise {raised}")
+    report = normspec.check(target, op="layer_norm", dtypes=["float64"], profile="quick", jobs=1)
+    assert report.exit_status in (0, 1)
+    assert len((tmp_path / "workers").read_text().split()) == 1
+
+
 def test_a_target_that_always_ends_its_process(tmp_path, monkeypatch):
     """It is called once in a dtype, and every requirement is an error that says so."""
     log = tmp_path / "log"
