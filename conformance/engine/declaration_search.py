@@ -98,15 +98,9 @@ class _Trial(Run):
 
     until: float = float("inf")
 
-    def _run_case(self, subject: Subject, tallies: list[Tally], *arguments: Any, **options: Any) -> str | None:
-        declined = super()._run_case(subject, tallies, *arguments, **options)
-        if time.perf_counter() > self.until or any(_fails(tally) for tally in tallies):
+    def _note(self, subject: Subject, tallies: Sequence[Tally], share: float) -> None:
+        if time.perf_counter() > self.until or any(tally.verdict is Verdict.FAIL for tally in tallies):
             raise _Rejected
-        return declined
-
-
-def _fails(tally: Tally) -> bool:
-    return tally.verdict is Verdict.FAIL
 
 
 def with_passing_declarations(run: Run, report: Report) -> Report:

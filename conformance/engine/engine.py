@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import attrs
@@ -20,38 +18,27 @@ from ...spec import requirements
 from ...spec.conventions import NORMATIVE
 from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS
-from ..cases.case import Case
 from ..cases.description import Description
 from ..cases.few_shapes import in_few_shapes
 from ..checks.catalogue import checks_of
 from ..checks.registry import Check
 from ..checks.seams import at_the_seams
-from ..judging.library import Library, fitted
+from ..judging.library import Library
 from ..judging.subject import Subject
 from ..judging.verdicts import CaseCount, Result, Verdict
 from ..requests.plan import Plan
 from ..results.report import Report
 from .dtypes import Probe, Probes
 from .folding import folded
-from .modes import Mode, cases_in, checks_in, mode_of
+from .modes import cases_in, checks_in, mode_of
 from .order import Order
 from .pace import pace
 from .platform import described, platform_of
 from .progress import FIRST, FURTHER, Listener, Progress
-from .selection import select_cases
 from .shrink import Shrinker
-from .tally import Tally, deviation, plain_call
+from .subject_run import Chosen, SubjectRun
+from .tally import Tally, deviation
 from .upstream import seen_upstream
-
-#: Extra cases tried for a check that judged nothing: as many as a secondary binding gets at `standard`, and one
-#: where each costs a compilation.
-_EXTRA_CASES, _EXTRA_CASES_SLOW = 8, 1
-
-#: Checks that failed with the plain call. A few may fail for a reason of their own.
-_FAILED_CHECKS = 4
-
-#: How many cases are observed in one request. Their results stay in memory until they are judged.
-_CASES_IN_A_REQUEST = 16
 
 #: One independent piece of a run: an operator in a dtype, for all targets. Nothing is carried over to the next piece.
 OperatorInDtype = tuple[str, str]
@@ -81,6 +68,8 @@ class Run:
     _weight: float = 0.0
     _share: float = 0.0
     _violations: int = 0
+    #: The violations found before the current binding.
+    _earlier_violations: int = 0
 
     def __attrs_post_init__(self) -> None:
         self._probes = Probes(self.subject)
@@ -284,10 +273,22 @@ class Run:
             cases = [few for description in cases if (few := in_few_shapes(description)) is not None]
         mode = mode_of(subject, self.plan.mode_for(subject.target.name), cases, library)
         subject.mode = mode.name
-        cases_of_mode = cases_in(mode.name, cases)
-        tallies = [Tally(check, self.plan.level(check.requirement)) for check in self.checks_on(subject)]
+        checks = self.checks_on(subject)
+        tallies = [Tally(check, self.plan.level(check.requirement)) for check in checks]
+        self._earlier_violations = self._violations
+        running = SubjectRun(
+            subject,
+            tallies,
+            library,
+            most=minimum if subject.slow else None,
+            note=lambda share: self._note(subject, tallies, share),
+        )
         try:
-            self._run_checks(subject, tallies, cases_of_mode, library, results, minimum, mode, first=first)
+            running.over(Chosen.of(subject, checks, cases_in(mode.name, cases), library, minimum, first=first))
+            place = (subject.target.name, subject.binding.name, subject.operator, subject.dtype)
+            self._taken.append(CaseCount(*place, running.cases_run, dict(running.declined), mode.name, mode.reason))
+            for tally in tallies:
+                results.append(self._result(subject, tally, library))
         except NormspecError:
             raise
         except KeyboardInterrupt:
@@ -299,136 +300,16 @@ class Run:
                 tally.note_defect(error)
                 results.append(self._result(subject, tally, library, complete=False))
 
-    def _run_checks(
-        self,
-        subject: Subject,
-        tallies: list[Tally],
-        cases: Sequence[Description],
-        library: Library,
-        results: list[Result],
-        minimum: int | None,
-        mode: Mode,
-        *,
-        first: bool,
-    ) -> None:
-        checks = [tally.check for tally in tallies]
-        own, slow = subject.target.name not in KNOWN, subject.slow
-        fitting = list(dict.fromkeys(fit for d in cases if (fit := fitted(d, subject.binding)) is not None))
-        whole = fitting
-        if minimum is not None:
-            fitting = select_cases(fitting, checks, library, minimum, varied=own, first=first)
-        most, pulled = minimum if slow else None, set(fitting)
-        if minimum is not None and slow and not own:
-            pulled = set(select_cases(fitting, [check for check in checks if check.gradient], library, minimum))
-            pulled |= {description for description in fitting if "CM-S1" in description.requirements}
-        declined, cases_run = Counter[str](), 0
-        for place, description in enumerate(fitting, 1):
-            if most is None and place % _CASES_IN_A_REQUEST == 1:
-                following = map(library.case, fitting[place - 1 : place - 1 + _CASES_IN_A_REQUEST])
-                subject.prefetch_cases(
-                    (case, _needs_gradients(tallies, case)) for case in following if _still_runs_on(tallies, case)
-                )
-            reason = self._run_case(subject, tallies, description, library, most, gradients=description in pulled)
-            if reason is not None and not description.mixed:
-                cases_run += 1
-                declined.update([reason] if reason else [])
-            self._share = place / len(fitting)
-            self._tell(subject)
-            if all(tally.violation is not None for tally in tallies):
-                break
-            if failed := self._failed_plain_call(tallies):
-                for tally in tallies:
-                    tally.blocked_by = tally.blocked_by or failed
-                break
-        else:
-            self._try_extra_cases(subject, tallies, [*fitting, *whole], library)
-        place = (subject.target.name, subject.binding.name, subject.operator, subject.dtype)
-        self._taken.append(CaseCount(*place, cases_run, dict(declined), mode.name, mode.reason))
-        for tally in tallies:
-            results.append(self._result(subject, tally, library))
-
-    def _run_case(
-        self,
-        subject: Subject,
-        tallies: list[Tally],
-        description: Description,
-        library: Library,
-        most: int | None,
-        *,
-        gradients: bool,
-    ) -> str | None:
-        """
-        Run every check on one case.
-
-        Checks that make extra calls on many cases stop after ``most``; gradient checks run only where ``gradients`` is
-        true.
-
-        Return why the target declines the plain call; empty if it takes the call. Return None if no check needs the
-        call, or if the call cannot be made because the target fixes a setting, size or parameter.
-        """
-        case = library.case(description)
-
-        def has_called_enough(tally: Tally) -> bool:
-            return most is not None and tally.cases_with_calls >= most and not tally.check.calls_rarely
-
-        asking = [
-            tally
-            for tally in tallies
-            if not (has_called_enough(tally) or (tally.check.gradient and not gradients))
-            and tally.violation is None
-            and tally.check.when(case)
-        ]
-        if not asking:
-            return None
-        declined = subject.declines(case)
-        if declined:
-            own = subject.cannot_vary(case) is not None
-            for tally in asking:
-                tally.note_declined(description, declined, own=own)
-            return None if own else declined
-        if most is not None:
-            plain_call(subject, case, gradients=gradients)
-        for tally in asking:
-            tally.run(subject, case, description)
-            self._note_loss(subject, lost=tally.lost)
-            if tally.violation is not None:
-                self._violations += tally.verdict is Verdict.FAIL
-                self._tell(subject)
-        if case.bulky:
-            case.forget_truths()
-        else:
-            case.forget_intermediates()
-        return ""
-
-    def _try_extra_cases(
-        self, subject: Subject, tallies: list[Tally], cases: Sequence[Description], library: Library
-    ) -> None:
-        """Run each check that has judged nothing so far on extra cases, until one of them judges it."""
-        for tally in tallies:
-            if not _judged_nothing(tally):
-                continue
-            left = (one for one in cases if one not in tally.tried)
-            asking = (one for one in left if tally.check.when(library.case(one)))
-            for description in islice(asking, _EXTRA_CASES_SLOW if subject.slow else _EXTRA_CASES):
-                if not _judged_nothing(tally):
-                    break
-                self._run_case(subject, [tally], description, library, None, gradients=True)
+    def _note(self, subject: Subject, tallies: Sequence[Tally], share: float) -> None:
+        """Note what the checks of a subject have found, when this share of its cases is done."""
+        self._note_loss(subject, lost=any(tally.lost for tally in tallies))
+        self._share = share
+        self._violations = self._earlier_violations + sum(tally.verdict is Verdict.FAIL for tally in tallies)
+        self._tell(subject)
 
     def _note_loss(self, subject: Subject, *, lost: bool) -> None:
         if lost:
             self._lost[subject.target.name] = None
-
-    @staticmethod
-    def _failed_plain_call(tallies: list[Tally]) -> str:
-        """
-        The requirement of plain calls that is violated, if nothing can be judged; empty otherwise.
-
-        Further cases would only repeat that.
-        """
-        failed = [t.check.requirement for t in tallies if t.violation is not None]
-        failed = [one for one in failed if one in ("CM-T1", "CM-T2")]
-        judged = any(t.judged and t.violation is None for t in tallies if t.check.requirement[:4] != "CM-T")
-        return failed[0] if failed and not judged and sum(bool(t.error) for t in tallies) >= _FAILED_CHECKS else ""
 
     def _tell(self, subject: Subject, doing: str = "") -> None:
         if self.listener is not None:
@@ -444,7 +325,6 @@ class Run:
         """Turn a tally into a result; unless it is complete, a violation is not shrunk."""
         finding, reason, description = tally.violation, tally.error or tally.unsupported, tally.description
         verdict, upstream = tally.verdict, None
-        known = subject.known_violations.deviations(tally.check.requirement)
         if verdict.is_violation and finding is not None:
             reason = finding.note
             shrinks = self.plan.explain and (verdict is Verdict.FAIL or self.plan.shrink_advice)
@@ -460,53 +340,15 @@ class Run:
                 except Exception as error:  # a defect of normspec: the violation is reported without shrinking
                     tally.note_defect(error)
         elif verdict is Verdict.DEVIATES:
-            finding, reason = tally.known, deviation(subject, tally, known)
+            finding, reason = tally.known, deviation(subject, tally)
         elif verdict is Verdict.PASS:
             reason = ""
         elif verdict is Verdict.NOT_EXERCISED and complete:
             reason = "no case that this binding takes could judge it"
             reason = f"cannot be judged while {tally.blocked_by} is violated" if tally.blocked_by else reason
-        return Result(
-            target=subject.target.name,
-            binding=subject.binding.name,
-            op=subject.operator,
-            requirement=tally.check.requirement,
-            level=tally.level.value,
-            dtype=subject.dtype,
-            device=subject.device,
-            mode="eager",
-            verdict=verdict,
-            # If the violation is not an error of a magnitude, errors within the envelope say nothing about it.
-            ratio=None if verdict.is_violation and (tally.ratio or 0.0) <= 1 else tally.ratio,
-            ratios=dict(tally.ratios),
-            kinds=dict(tally.kinds),
-            cases=tally.judged,
-            declined=dict(tally.declined),
-            reason=reason,
-            counterexample=finding.counterexample() if finding is not None else None,
-            violated_on=description,
-            traceback=tally.defect,
-            known=known,
-            upstream=upstream,
-        )
-
-
-def _still_runs_on(tallies: Sequence[Tally], case: Case) -> bool:
-    """Whether any check still has to run on a case."""
-    return any(tally.violation is None and tally.check.when(case) for tally in tallies)
-
-
-def _needs_gradients(tallies: Sequence[Tally], case: Case) -> bool:
-    """Whether any check still needs the gradients of a case."""
-    return any(tally.violation is None and tally.check.gradient and tally.check.when(case) for tally in tallies)
+        return tally.result(subject, finding, reason=reason, violated_on=description, upstream=upstream)
 
 
 def first_bindings(target: Target) -> list[Binding]:
     """The first binding of each operator. The others wrap the same code."""
     return list({binding.operator: binding for binding in reversed(target.bindings)}.values())
-
-
-def _judged_nothing(tally: Tally) -> bool:
-    """Whether a check has judged nothing so far: it ran on no case, or only on cases that the target declines."""
-    declining = tally.declined_calls and not (tally.judged or tally.refused or tally.error)
-    return bool(declining) or tally.verdict is Verdict.NOT_EXERCISED

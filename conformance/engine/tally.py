@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import attrs
 
@@ -26,7 +26,7 @@ from ..judging.defects import trace, words
 from ..judging.findings import Finding
 from ..judging.known import failure_shown
 from ..judging.subject import Subject
-from ..judging.verdicts import Deviation, Verdict
+from ..judging.verdicts import Result, Upstream, Verdict
 from ..results.ratios import bin_of
 
 
@@ -138,6 +138,41 @@ class Tally:
         if self.unsupported:
             return Verdict.UNSUPPORTED
         return Verdict.NOT_EXERCISED
+
+    def result(
+        self,
+        subject: Subject,
+        shown: Finding | None,
+        *,
+        reason: str,
+        violated_on: Description | None,
+        upstream: Upstream | None,
+    ) -> Result:
+        """The result that reports this tally, with the finding to be shown and the reason for the verdict."""
+        verdict = self.verdict
+        return Result(
+            target=subject.target.name,
+            binding=subject.binding.name,
+            op=subject.operator,
+            requirement=self.check.requirement,
+            level=self.level.value,
+            dtype=subject.dtype,
+            device=subject.device,
+            mode="eager",
+            verdict=verdict,
+            # If the violation is not an error of a magnitude, errors within the envelope say nothing about it.
+            ratio=None if verdict.is_violation and (self.ratio or 0.0) <= 1 else self.ratio,
+            ratios=dict(self.ratios),
+            kinds=dict(self.kinds),
+            cases=self.judged,
+            declined=dict(self.declined),
+            reason=reason,
+            counterexample=None if shown is None else shown.counterexample(),
+            violated_on=violated_on,
+            traceback=self.defect,
+            known=subject.known_violations.deviations(self.check.requirement),
+            upstream=upstream,
+        )
 
 
 def stays_violated(checks: Iterable[Check], subject: Subject, case: Case, description: Description) -> bool:
@@ -264,7 +299,7 @@ def plain_call(subject: Subject, case: Case, *, gradients: bool) -> None:
             _ = subject.observe(case).gradients
 
 
-def deviation(subject: Subject, tally: Tally, known: Sequence[Deviation]) -> str:
+def deviation(subject: Subject, tally: Tally) -> str:
     """
     Why a result deviates: known violations and declared conventions, as one text.
 
@@ -276,5 +311,6 @@ def deviation(subject: Subject, tally: Tally, known: Sequence[Deviation]) -> str
             return f"measured: {subject.measured[key]}"
         return f"declared by the {'binding' if key in subject.binding.conventions else 'caller'}"
 
+    known = subject.known_violations.deviations(tally.check.requirement)
     declared = ", ".join(f"{key}={subject.conventions[key]} ({source(key)})" for key in sorted(tally.deviates))
     return "; and ".join([*(one.reason for one in known if one.shown), *([declared] if declared else [])])

@@ -13,7 +13,7 @@ from rich.console import Console
 from normspec import Report, Verdict
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.registry import CHECKS
-from normspec.conformance.engine import engine
+from normspec.conformance.engine import engine, subject_run
 from normspec.conformance.reporting.render import print_report
 from normspec.conformance.requests.profiles import Profile
 from normspec.conformance.requests.request import Request
@@ -67,7 +67,7 @@ def test_a_defect_hides_no_violation() -> None:
 @pytest.mark.parametrize("part", ["fitted", "select_cases"])
 def test_an_exception_between_the_checks_is_a_defect_too(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where choosing the cases raises, every requirement of that subject says so."""
-    monkeypatch.setattr(engine, part, broken)
+    monkeypatch.setattr(subject_run, part, broken)
     monkeypatch.setattr(Profile, "minimum", lambda *arguments, **keywords: 1)
     report = run(specimen(VARIANT["ln-two-pass"]))
     assert {result.verdict for result in report.results} == {Verdict.ERROR}

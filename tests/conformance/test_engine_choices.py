@@ -127,7 +127,7 @@ def test_ctrl_c_ends_the_search_for_a_declaration(monkeypatch):
     def pressed(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(declaration_search._Trial, "_run_case", pressed)
+    monkeypatch.setattr(declaration_search._Trial, "_note", pressed)
     report = normspec.check(made.call, op="batch_norm", dtypes=["float32"], profile="quick", only="BN-S*", cache=False)
     assert report.failures()
     assert "interrupted before its violations were explained" in report.notes

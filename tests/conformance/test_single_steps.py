@@ -22,6 +22,7 @@ from normspec.conformance.engine.engine import Run
 from normspec.conformance.engine.folding import priority
 from normspec.conformance.engine.selection import select_cases
 from normspec.conformance.engine.shrink import _readable
+from normspec.conformance.engine.subject_run import SubjectRun, failed_plain_call
 from normspec.conformance.judging.findings import Finding, compare
 from normspec.conformance.judging.library import _as_sequences
 from normspec.conformance.judging.subject import Subject
@@ -65,7 +66,7 @@ def _tally(requirement: str, *, violated: bool = False, error: str = "", judged:
 def test_a_run_is_given_up_where_the_plain_call_fails_and_four_checks_raise() -> None:
     """Three errors may be those of three checks; nothing is given up where anything could be judged."""
     wrong, error = _tally("CM-T1", violated=True), _tally("LN-F1", error="raised")
-    given_up = Run._failed_plain_call
+    given_up = failed_plain_call
     assert [given_up([wrong, *[error] * count]) for count in (3, 4)] == ["", "CM-T1"]
     assert not given_up([wrong, *[error] * 4, _tally("LN-F2", judged=1)])
     assert not given_up([_tally("CM-T3", violated=True), *[error] * 4])
@@ -211,7 +212,7 @@ def test_an_interrupted_self_test_has_what_was_judged(monkeypatch: pytest.Monkey
 
 def test_a_check_runs_while_it_may_call_and_gradients_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """It stops once it has called on two cases, unless it calls rarely, or if it needs gradients and none are taken."""
-    monkeypatch.setattr("normspec.conformance.engine.engine.plain_call", lambda *_, **options: None)
+    monkeypatch.setattr("normspec.conformance.engine.subject_run.plain_call", lambda *_, **options: None)
     ran: list[str] = []
 
     def tally(name: str, calling: int, gradient: bool, rarely: bool = False) -> Any:
@@ -224,8 +225,8 @@ def test_a_check_runs_while_it_may_call_and_gradients_are_taken(monkeypatch: pyt
     tallies.append(tally("calls rarely", 2, False, rarely=True))
     subject: Any = SimpleNamespace(declines=lambda case: "")
     library: Any = SimpleNamespace(case=lambda description: ROW)
-    run = Run(Plan((), ("float32",), "cpu", {}, profile_of("quick"), 0))
-    run._run_case(subject, tallies, Description("layer_norm", 3, TWO), library, most=2, gradients=False)
+    running = SubjectRun(subject, tallies, library, most=2)
+    running.on(Description("layer_norm", 3, TWO), tallies, gradients=False)
     assert ran == ["runs", "calls rarely"]
 
 
