@@ -16,8 +16,9 @@ from ...adapters.session import Evaluation
 from ...spec.errors import BadOutput, LayoutNotApplicable, MissingGradient, TargetRaised, Unsupported
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
+from ..judging.calling_subject import LARGE
 from ..judging.findings import Finding
-from ..judging.subject import LARGE, Subject
+from ..judging.subject import Subject
 from ..judging.translated import one_plus
 from ..judging.truth import gradient_name
 from .derived import affine_names
