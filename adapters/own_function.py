@@ -4,38 +4,35 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from ..spec.conventions import ensure_about, validate
 from ..spec.errors import (
-    BadSibling,
     NoSuchName,
-    UnknownConvention,
     UnknownFramework,
     UnknownOperator,
-    Unsupported,
     WrongSignature,
     choices,
     one_line,
 )
 from ..spec.operators import OPERATORS
-from .binding import DERIVATIVES, Binding, accepts_all
+from .binding import Binding
+from .canonical_signature import check_signature
 from .declarations import NOTHING_DECLARED, Declarations
 from .definition import with_definition
 from .fixed import FixedSettings
 from .frameworks import FRAMEWORKS, KNOWN, SLOW, active_backend, adapter, full_name
 from .imports import implied_frameworks
-from .known import KnownViolation, checked_entries, without_limits
 from .layers.names import operator_named
 from .loading import load_file, load_module
-from .own_call import EXAMPLES, OwnCall
+from .own_call import OwnCall
 from .own_layer import is_layer_like, layer_target, which_operator
 from .own_model import model_target
-from .signatures import attribute, has_modes, lacking_affine, lacking_keywords, signature_of
+from .siblings import accepts_of, conventions_of, derivatives_of, known_violations_of, sibling
+from .signatures import attribute, has_modes, signature_of
 from .target import Target
 from .traits_before_import import traits_before_import
 
@@ -160,18 +157,15 @@ def _target(
 ) -> Target:
     _check_callable(function, label)
     own = OwnCall.of(function, operator, declared, label) if declared else None
-    unsupported_keywords = own.unsupported_keywords if own else _check_signature(function, operator, label)
+    unsupported_keywords = own.unsupported_keywords if own else check_signature(function, operator, label)
     if framework is None:
         framework = _framework_of(function, module, label)
     folder = adapter(framework)
     call, has_modes = _with_modes(function)
-    suffixes = (*DERIVATIVES, "conventions", "accepts", "expected")
-    siblings = {suffix: _sibling(function, owner, name, suffix) for suffix in suffixes}
-    derivatives = {one: siblings[one] for one in DERIVATIVES if callable(siblings[one])}
-    for one in DERIVATIVES:
-        if one not in derivatives and getattr(owner, f"{name}_{one}", None) is not None:
-            kind = type(siblings[one]).__name__
-            raise BadSibling(f"{label}_{one} is {kind}, which cannot be called: make it a function, or None")
+    derivatives = derivatives_of(function, owner, name, label)
+    conventions, accepts, expected = (
+        sibling(function, owner, name, suffix) for suffix in ("conventions", "accepts", "expected")
+    )
     if own is not None:
         call = own.canonical_call(call, folder.BRIDGE)
         # Of a function's hand-written derivatives, only the vjp can be called with arguments that are not canonical.
@@ -181,9 +175,9 @@ def _target(
         label,
         call,
         MappingProxyType(derivatives),
-        conventions=_conventions(siblings["conventions"], label, operator),
-        known_violations=(*folder.BRIDGE.violations, *_known_violations(siblings["expected"], label)),
-        accepts=_accepts(siblings["accepts"], label),
+        conventions=conventions_of(conventions, label, operator),
+        known_violations=(*folder.BRIDGE.violations, *known_violations_of(expected, label)),
+        accepts=accepts_of(accepts, label),
         has_modes=has_modes,
         unsupported_keywords=unsupported_keywords,
         fixed=own.fixed if own is not None else FixedSettings(),
@@ -208,7 +202,7 @@ def _takes_canonical_call(layer: Any, operator: str) -> bool:
     if says_nothing and not OPERATORS[operator].composed:  # as a compiled layer's; a composed operator has no layers
         return False
     try:
-        _check_signature(layer, operator, "it")
+        check_signature(layer, operator, "it")
     except WrongSignature:
         return False
     return True
@@ -243,61 +237,6 @@ def _answer(question: Callable[[Any], bool], function: Any) -> bool:
         return question(function)
     except Exception:
         return False
-
-
-def _check_signature(function: Callable[..., Any], operator: str, label: str) -> frozenset[str]:
-    """
-    The operator's optional keyword arguments that the function does not take.
-
-    Raises WrongSignature unless the signature binds the canonical call without them. A function that cannot be
-    inspected, such as C code, is accepted as it is.
-    """
-    signature = signature_of(function)
-    if signature is None:
-        return frozenset()
-    try:
-        signature.bind(*OPERATORS[operator].arguments, **dict.fromkeys(OPERATORS[operator].settings))
-    except TypeError as error:
-        own = _short_signature(signature)
-        raise WrongSignature(
-            f"{label}{own} cannot be called as {OPERATORS[operator].signature}: {error}{_hint(signature, operator)}"
-        ) from None
-    misplaced = _misplaced_part(signature, operator)
-    if misplaced:
-        raise WrongSignature(
-            f"{label}{_short_signature(signature)} has {misplaced} in another place than"
-            f" {OPERATORS[operator].signature}: put it there, since arguments are passed by position"
-        )
-    return lacking_keywords(signature, operator)
-
-
-def _misplaced_part(signature: inspect.Signature, operator: str) -> str:
-    """A part whose name stands at another position than in the canonical call, where a tensor comes; empty if none."""
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [name for name, one in signature.parameters.items() if one.kind in positional]
-    places = {name: place for place, name in enumerate(OPERATORS[operator].arguments)}
-    roles = (role for role in OPERATORS[operator].roles if role in names and role in places)
-    return next((role for role in roles if names.index(role) != places[role]), "")
-
-
-def _hint(signature: inspect.Signature, operator: str) -> str:
-    """What to declare for a function that takes x but not every setting, gamma and beta; empty for any other."""
-    lacking = [name for name in OPERATORS[operator].settings if name not in signature.parameters]
-    affine = lacking_affine(signature, operator)
-    if not (lacking or affine) or len(signature.parameters) < len(OPERATORS[operator].arguments) - 2:
-        return ""
-    fixed = [f"{name}={EXAMPLES[name]}" for name in lacking] + [f"{name}=none" for name in affine]
-    return f"; what it has of its own, or lacks, can be declared, such as --fixed {','.join(fixed)}"
-
-
-def _short_signature(signature: inspect.Signature) -> str:
-    """The signature without annotations and default values: they are objects of the target, and long."""
-    empty = inspect.Parameter.empty
-    short = [
-        p.replace(annotation=empty, default=empty if p.default is empty else ...) for p in signature.parameters.values()
-    ]
-    bare = signature.replace(parameters=short, return_annotation=inspect.Signature.empty)
-    return str(bare).replace("Ellipsis", "...")
 
 
 def _framework_of(function: Any, module: ModuleType | None, label: str) -> str:
@@ -339,97 +278,3 @@ def _with_modes(function: Any) -> tuple[Callable[..., Any], bool]:
         return function(*tensors, **settings)
 
     return call, True
-
-
-def _sibling(function: Any, owner: ModuleType | None, name: str, suffix: str) -> Any:
-    """NAME_vjp, NAME_accepts and so on: beside the function in its module, or an attribute of the callable."""
-    beside = getattr(owner, f"{name}_{suffix}", None) if owner is not None else None
-    if beside is None:
-        beside = attribute(function, suffix) or attribute(function, f"{name}_{suffix}")
-    return beside
-
-
-def _accepts(beside: Any, label: str) -> Callable[[tuple[int, ...], Mapping[str, Any]], str | None]:
-    """
-    NAME_accepts as a function that returns None or a reason; it may also decline by raising, as a call does.
-
-    Raises BadSibling if NAME_accepts is not a function. The returned function raises it for any other answer.
-    """
-    name = f"{label}_accepts"
-    if beside is None:
-        return accepts_all
-    if not callable(beside):
-        raise BadSibling(f"{name} is {type(beside).__name__}: make it a function (shape, settings) -> None or a reason")
-
-    def accepts(shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
-        try:
-            reason = beside(tuple(shape), dict(settings))
-        except (Unsupported, NotImplementedError) as declined:
-            return str(declined) or one_line(declined)
-        except Exception as error:
-            raise BadSibling(
-                f"{name} raises {one_line(error)} for shape {tuple(shape)} and {dict(settings)}: return None where"
-                " the function takes such a call, and the reason where it does not"
-            ) from error
-        if reason is None or (isinstance(reason, str) and reason.strip()):
-            return None if reason is None else " ".join(reason.split())
-        raise BadSibling(f"{name} returned {reason!r}: return None where the function takes the call, else a reason")
-
-    return accepts
-
-
-def _conventions(beside: Any, label: str, operator: str) -> dict[str, str]:
-    """
-    NAME_conventions: the conventions that the function declares.
-
-    Raises BadSibling if it is not a dict of texts, and UnknownConvention if a convention does not exist or is about
-    other operators.
-    """
-    if beside is None:
-        return {}
-    if isinstance(beside, Mapping) and all(isinstance(text, str) for pair in beside.items() for text in pair):
-        try:
-            declared = validate(beside)
-        except UnknownConvention as error:
-            raise UnknownConvention(f"{label}_conventions: {error}") from None
-        ensure_about(declared, (operator,), f"{label} is")
-        return declared
-    if isinstance(beside, Mapping):
-        odd = next(one for pair in beside.items() for one in pair if not isinstance(one, str))
-        raise BadSibling(f"{label}_conventions has {odd!r}, which is not a text: write it as 'storage': 'H2'")
-    raise BadSibling(f"{label}_conventions is {type(beside).__name__}: make it a dict, such as {{'storage': 'H2'}}")
-
-
-def _known_violations(beside: Any, label: str) -> tuple[KnownViolation, ...]:
-    """
-    NAME_expected: the function's known violations, as entries or as a dict from requirements to reasons.
-
-    Raises BadSibling or WrongEntry if it is neither, or if there is no such requirement: it would excuse nothing.
-    """
-    if beside is None:
-        return ()
-    if isinstance(beside, Mapping) and all(isinstance(text, str) for pair in beside.items() for text in pair):
-        found = without_limits(beside)
-    elif isinstance(beside, (KnownViolation, list, tuple)):
-        found = checked_entries((beside,) if isinstance(beside, KnownViolation) else beside)
-    else:
-        raise BadSibling(
-            f"{label}_expected is {type(beside).__name__}: make it a tuple of normspec.KnownViolation, or a dict from"
-            " requirements, such as 'CM-V3', to why they are violated"
-        )
-    known = _requirements() if found else ()
-    for one in found:
-        if known and one.requirement not in known:
-            raise BadSibling(
-                f"{label}_expected: no requirement is called {one.requirement!r}; `normspec explain` lists them"
-            )
-    return found
-
-
-def _requirements() -> Iterable[str]:
-    """The ids of all requirements; none where the interpreter is too old to read the pages."""
-    try:
-        from ..spec.reader import requirements
-    except ImportError:
-        return ()
-    return requirements()
