@@ -65,7 +65,7 @@ class RemoteSession:
             inputs.keys(), self._gradients(inputs, wrt), pending=self.host.prefetched.collecting,
         )  # fmt: skip
         if record:
-            evaluation.recorder = RemoteRecorder(evaluation, found["recorded"])
+            evaluation.recorder = RemoteRecorder(evaluation, [] if evaluation.pending else found["recorded"])
         return evaluation
 
     def call(

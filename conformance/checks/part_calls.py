@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +65,10 @@ def roles(case: Case) -> list[str]:
 @check("CM-C1")
 def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
     """Every part is called once in a forward pass: the branches in order, and fuse after them."""
-    for mode in ("inference", "training"):
+    twice, modes = handed_twice(case), ("inference", "training")
+    several = (case, twice) if twice is not None else (case,)
+    subject.prefetch(case, (partial(_recorder, subject, one, mode=mode) for mode in modes for one in several))
+    for mode in modes:
         called = [call.role for call in _recorder(subject, case, mode=mode).calls]
         for role in roles(case):
             if called.count(role) != 1:
@@ -74,15 +79,13 @@ def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
         wanted = [role for role in roles(case) if role in ordered]
         words = f"called in the order {', '.join(ordered)}"
         yield Finding(case, violated=ordered != wanted, output="y", note=words)
-        yield from _each_role_called(subject, case, mode)
+        if twice is not None:
+            yield from _each_role_called(subject, twice, mode)
 
 
-def _each_role_called(subject: Subject, case: Case, mode: str) -> Iterator[Finding]:
+def _each_role_called(subject: Subject, twice: Case, mode: str) -> Iterator[Finding]:
     """One callable in two roles is called for each."""
-    twice = handed_twice(case)
-    if twice is None:
-        return
-    first, second = _TWICE[case.operator]
+    first, second = _TWICE[twice.operator]
     try:
         calls = _recorder(subject, twice, mode=mode).calls
     except TakesNoPart:
@@ -178,7 +181,20 @@ def misfit(value: np.ndarray | str, case: Case) -> str:
 @check("CM-C3")
 def left_alone(subject: Subject, case: Case) -> Iterator[Finding]:
     """Neither the forward nor the backward pass changes a part's inputs or its outputs."""
+
+    def asked(**options: Any) -> Iterator[Callable[[], object]]:
+        evaluation = subject.start(case, record=True, **options)
+        assert evaluation.recorder is not None
+        yield evaluation.recorder.lists_are_whole  # this reads everything that was recorded
+        if not options:
+            if not subject.forward_only:
+                evaluation.pull(case.g)
+                yield evaluation.recorder.lists_are_whole
+            yield partial(subject.outputs, different_values(case))
+            yield evaluation.recorder.lists_are_whole
+
     for options in ({"wrt": ()}, {}):  # untracked first: a framework then lets anything be overwritten
+        subject.prefetch(case, asked(**options))
         evaluation = subject.start(case, record=True, **options)
         recorder = evaluation.recorder
         assert recorder is not None

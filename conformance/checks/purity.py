@@ -435,6 +435,13 @@ def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Findi
 def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
     """A gradient taken after other calls, or after another gradient of its own call, is still that of its own call."""
     at_once = subject.observe(case).gradients
+
+    def asked() -> Iterator[Callable[[], object]]:
+        evaluation = subject.start(case)
+        yield partial(subject.outputs, different_values(case))
+        yield partial(evaluation.pull, case.g)
+
+    subject.prefetch(case, asked())
     evaluation = subject.start(case)
     evaluation.outputs()
     subject.outputs(different_values(case))

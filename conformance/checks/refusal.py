@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -28,6 +29,9 @@ def outputs_unless_refused(subject: Subject, case: Case, mode: str = "training")
 
 def judge_refusals(subject: Subject, calls: Iterable[tuple[str, Case]], mode: str = "training") -> Iterator[Finding]:
     """Judge whether the target raises for each of these calls; each comes with what is wrong with it."""
+    calls = list(calls)
+    for _, first in calls[:1]:
+        subject.prefetch(first, (partial(subject.outputs, bad, mode) for _, bad in calls))
     for wrong, bad in calls:
         returned = ""
         try:

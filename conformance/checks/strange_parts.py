@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from ...spec.errors import PART_ERRORS, BadOutput, TakesNoPart, TargetRaised, Unsupported
 from ...spec.parts import Part, every_part
@@ -48,15 +49,25 @@ def before_y(case: Case) -> list[str]:
 @check("CM-C4", raising="violates")
 def buffers_stay_theirs(subject: Subject, case: Case) -> Iterator[Finding]:
     """A part that writes its result into one buffer, call after call, changes no earlier y."""
+    wrapped = [(role, with_wrapped(case, role, "buffered")) for role in before_y(case)]
+    subject.prefetch(case, _used_again(subject, case, [buffered for _, buffered in wrapped]))
     plain = subject.outputs(case, mode="inference")["y"]
-    for role in before_y(case):
-        buffered = with_wrapped(case, role, "buffered")
+    for role, buffered in wrapped:
         evaluation = subject.start(buffered, wrt=(), mode="inference")
         before = evaluation.outputs()["y"]
         yield same(subject, case, "y", before, plain, f"{role} owns the buffer that it returns")
         subject.outputs(different_values(buffered), mode="inference")
         note = f"y changed when {role} used its output buffer again"
         yield changed(before, evaluation.outputs()["y"], case, "y", note)
+
+
+def _used_again(subject: Subject, case: Case, several: Iterable[Case]) -> Iterator[Callable[[], object]]:
+    """The calls of a case, and those that show whether the buffer of a part is used again."""
+    yield partial(subject.outputs, case, mode="inference")
+    for buffered in several:
+        evaluation = subject.start(buffered, wrt=(), mode="inference")
+        yield partial(subject.outputs, different_values(buffered), mode="inference")
+        yield evaluation.outputs
 
 
 def _each_refused(subject: Subject, case: Case, kind: str, words: str) -> Iterator[Finding]:
@@ -102,13 +113,14 @@ def result_of_another_dtype(subject: Subject, case: Case) -> Iterator[Finding]:
 def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
     """An exception raised in a part reaches the caller, as it is or inside another exception."""
     _ = subject.observe(case).outputs
-    for role in _each_part(case):
-        for kind in range(len(PART_ERRORS)):
-            bad = with_wrapped(case, role, "raising", kind)
-            words = _came_instead(subject, bad)
-            yield Finding(bad, violated=bool(words), output="y", note=f"{role} raised, and {words}")
-            if words:
-                return
+    kinds = range(len(PART_ERRORS))
+    calls = [(role, with_wrapped(case, role, "raising", kind)) for role in _each_part(case) for kind in kinds]
+    subject.prefetch(case, (partial(subject.outputs, bad, "inference") for _, bad in calls))
+    for role, bad in calls:
+        words = _came_instead(subject, bad)
+        yield Finding(bad, violated=bool(words), output="y", note=f"{role} raised, and {words}")
+        if words:
+            return
 
 
 def _came_instead(subject: Subject, bad: Case) -> str:

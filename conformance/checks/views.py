@@ -55,12 +55,16 @@ def _is_called_untracked(subject: Subject, layouts: Mapping[str, str], cotangent
     return bool(layouts) and cotangent == "contiguous" and not subject.forward_only
 
 
-#: A case, the layouts of its inputs, and the layout of the cotangent.
+#: A case as it is called, the layouts of its inputs, and the layout of the cotangent.
 View = tuple[Case, dict[str, str], str]
 
 
-def _calls(subject: Subject, views: Iterable[View]) -> Iterator[Callable[[], object]]:
-    """The calls needed to compare cases on views with their contiguous copies."""
+def _calls(subject: Subject, views: Iterable[View], *, plain: bool = True) -> Iterator[Callable[[], object]]:
+    """
+    The calls needed to compare cases on views with their contiguous copies.
+
+    Without ``plain``, without those on the copies: the cases are compared with another one.
+    """
 
     def pulled(case: Case, layouts: dict[str, str], cotangent: str) -> object:
         return subject.start(case, layouts=layouts).pull(case.g, cotangent)
@@ -68,10 +72,11 @@ def _calls(subject: Subject, views: Iterable[View]) -> Iterator[Callable[[], obj
     seen: list[Case] = []
     for case, layouts, cotangent in views:
         if _applies(case, layouts, cotangent):
-            if case not in seen:
-                yield from subject.missing_calls(case)
+            untracked = _is_called_untracked(subject, layouts, cotangent)
+            if plain and case not in seen:
+                yield from subject.missing_calls(case, untracked=untracked)
                 seen.append(case)
-            if _is_called_untracked(subject, layouts, cotangent):
+            if untracked:
                 mode = subject.modes(case)[-1]
                 yield partial(subject.start, case, layouts=layouts, wrt=(), mode=mode)
             if subject.forward_only:
@@ -148,16 +153,18 @@ _LAYOUTS_OF_RESULTS = ("transposed", "strided")
 def _results_laid_out(subject: Subject, case: Case) -> Generator[Finding, None, Unsupported | None]:
     """Parts that return views: one alone, and all of them with an x that lies as their results do."""
     lacking, returning = None, before_y(case)
+    views: list[tuple[str, Case, dict[str, str]]] = []
     for layout in (one for one in _LAYOUTS_OF_RESULTS if one in _views(subject)):
         everywhere = case
         for role in returning:
             alone, everywhere = with_wrapped(case, role, layout), with_wrapped(everywhere, role, layout)
-            lacking = (
-                yield from _compared(subject, case, {}, f"what {role} returns {layout}", handed=alone)
-            ) or lacking
+            views.append((f"what {role} returns {layout}", alone, {}))
         if returning:
-            note = f"x and what parts return {layout}"
-            lacking = (yield from _compared(subject, case, {"x": layout}, note, handed=everywhere)) or lacking
+            views.append((f"x and what parts return {layout}", everywhere, {"x": layout}))
+    asked = ((handed, layouts, "contiguous") for _, handed, layouts in views)
+    subject.prefetch(case, _calls(subject, asked, plain=False))
+    for note, handed, layouts in views:
+        lacking = (yield from _compared(subject, case, layouts, note, handed=handed)) or lacking
     return lacking
 
 

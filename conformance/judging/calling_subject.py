@@ -139,14 +139,21 @@ class CallingSubject:
             self.last_case = last_case
 
     def missing_calls(
-        self, case: Case, *, outputs: bool = True, gradients: bool = True
+        self, case: Case, *, outputs: bool = True, gradients: bool = True, untracked: bool = False
     ) -> Iterator[Callable[[], object]]:
-        """The calls that observing a case still takes, for its outputs, its gradients or both."""
+        """
+        The calls that observing a case still takes, for its outputs, its gradients or both.
+
+        With ``untracked``, also for its outputs in the last of ``modes``.
+        """
         observed = self._observed.get(id(case))
         if outputs and (observed is None or observed.lacks_outputs):
             yield partial(self.outputs, case)
         if gradients and not self.forward_only and (observed is None or observed.lacks_gradients):
             yield partial(self.tracked, case)
+        mode = self.modes(case)[-1]
+        if untracked and mode != "training" and (observed is None or observed.lacks_untracked):
+            yield partial(self.outputs, case, mode)
 
     # -- calls -----------------------------------------------------------------------------------
 

@@ -56,6 +56,11 @@ class Observation:
         return self._gradients is None and self._gradient_failure is None
 
     @property
+    def lacks_untracked(self) -> bool:
+        """Whether the outputs of :attr:`untracked` have not been computed yet, in a mode of their own."""
+        return self._untracked is None
+
+    @property
     def outputs(self) -> dict[str, np.ndarray]:
         """y and, for batch_norm, the new running statistics, by name."""
         if self._failure is not None:
