@@ -52,12 +52,13 @@ def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | 
     """
     Print a paragraph whose lines begin in column `indent`.
 
-    `first` stands in those columns before the first line; if it is longer, it gets a line of its own. An address stays
-    whole, even if that makes the line too long: a terminal then breaks it so that it can be followed and copied.
+    `first` stands in those columns before the first line; if it leaves no space after it, it gets a line of its own. An
+    address stays whole, even if that makes the line too long: a terminal then breaks it so that it can be followed and
+    copied.
     """
     body, margin = _harmless(body), Text(" " * indent)
     lead = margin if first is None else _harmless(first)
-    if len(lead.plain) > indent:
+    if first is not None and len(lead.plain.rstrip()) >= max(indent, 1):
         lead.rstrip()
         console.print(lead, no_wrap=True, crop=True)
         lead = margin

@@ -123,6 +123,16 @@ def test_nothing_in_prose_commands_the_terminal():
     assert stream.getvalue() == "f?.py   raised ?[31mRed??2J ? of it\n        anew\n"
 
 
+@pytest.mark.parametrize(
+    ("indent", "printed"), [(8, "a_layer as it"), (7, "a_layer\n       as it"), (2, "a_layer\n  as it")]
+)
+def test_a_name_does_not_touch_what_follows(indent, printed):
+    """A name that leaves no space in its columns gets a line of its own."""
+    stream = io.StringIO()
+    print_prose(Text("as it"), Console(file=stream, width=40), indent=indent, first=Text("a_layer"))
+    assert stream.getvalue() == f"{printed}\n"
+
+
 @pytest.mark.parametrize("address", [f"https://example.org/{'a' * 80}", f"scripts/{'a' * 80}.py", f"C:\\{'a' * 80}.py"])
 def test_an_address_is_not_broken(address):
     """A broken one can neither be followed nor copied; any other long word still is."""
