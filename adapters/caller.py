@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Optional
@@ -89,7 +90,7 @@ class Caller:
         """The target's results by name. Raises BadOutput unless there is one tensor for each."""
         names = OPERATORS[self.binding.operator].outputs
         several = isinstance(returned, (tuple, list))
-        if several != (len(names) > 1) or (several and len(returned) != len(names)):
+        if several != (len(names) > 1) or (several and len(returned) != len(names)) or inspect.iscoroutine(returned):
             raise self._another_count(returned, names)
         results = tuple(returned) if several else (returned,)
         for name, value in zip(names, results):
@@ -108,6 +109,9 @@ class Caller:
             kind = "list" if isinstance(returned, list) else "tuple"
             got = f"a {kind} of one value" if len(returned) == 1 else f"{len(returned)} values"
             return BadOutput(told.format(got), "count")
+        if inspect.iscoroutine(returned):
+            returned.close()  # Python would warn of each that nobody awaits
+            return BadOutput(told.format("a coroutine"))
         try:
             self.bridge.check_tensor(returned, names[0])
         except BadOutput:

@@ -123,6 +123,21 @@ def test_results_that_raise_when_looked_at(batch_norm_inputs, kind):
         _session("batch_norm", lambda *a, **k: kind()).start(batch_norm_inputs, BATCH_NORM)
 
 
+@pytest.mark.parametrize(
+    ("operator", "inputs", "settings", "wanted"),
+    [("layer_norm", "layer_norm_inputs", LAYER_NORM, "y"), ("batch_norm", "batch_norm_inputs", BATCH_NORM, r"\(y, ")],
+)
+@pytest.mark.filterwarnings("error")
+def test_what_is_not_awaited(request, operator, inputs, settings, wanted):
+    """A coroutine is no result, and Python has nothing to say of it."""
+
+    async def later(*a, **k):
+        return a[0]
+
+    with pytest.raises(BadOutput, match=f"{operator} returned a coroutine in place of {wanted}"):
+        _session(operator, lambda *a, **k: later(*a, **k)).start(request.getfixturevalue(inputs), settings)
+
+
 def test_a_list_of_three_will_do(batch_norm_inputs):
     """Three results may come in a list."""
     session = _session("batch_norm", lambda x, g, b, m, v, **k: [x, m, v])
