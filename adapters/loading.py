@@ -13,7 +13,8 @@ from pathlib import Path
 from types import ModuleType
 
 from ..spec.errors import FrameworkMissing, NotImportable, one_line
-from .frameworks import KNOWN, how_to_install
+from ..spec.extras import how_to_add
+from .frameworks import KNOWN, full_name, how_to_install
 from .traceback_lines import innermost
 
 #: Numbers the loaded files, so that two files of the same name become two modules.
@@ -85,6 +86,13 @@ def load_module(name: str) -> ModuleType:
         return importlib.import_module(name)
 
 
+def _how_to_install(package: str) -> str:
+    """The command that installs a framework, or a package of layers with an extra of its own; empty for the rest."""
+    if package == "transformers":
+        return how_to_add(package)
+    return how_to_install(package) if full_name(package) in KNOWN and package != "numpy" else ""
+
+
 @contextmanager
 def _explained(where: str, module: str | None = None) -> Iterator[None]:
     """Turn any error of an import into one line that says where it happened."""
@@ -95,10 +103,11 @@ def _explained(where: str, module: str | None = None) -> Iterator[None]:
         raise NotImportable(f"{where}{line}: SyntaxError: {error.msg}") from error
     except ModuleNotFoundError as error:
         root = (error.name or "").partition(".")[0]
+        if error.name == root and (command := _how_to_install(root)):
+            who = "" if module is not None and module.partition(".")[0] == root else f"{where} imports "
+            raise FrameworkMissing(f"{who}{root}{', which' if who else ''} is not installed: {command}") from error
         if module is not None and error.name and (module == error.name or module.startswith(error.name + ".")):
             raise NotImportable(f"no module named {error.name!r}: install it, or run where its directory is") from error
-        if root in KNOWN and root != "numpy":
-            raise FrameworkMissing(f"{where} imports {root}, which is not installed: {how_to_install(root)}") from error
         raise NotImportable(f"{where} does not import: {one_line(error)}") from error
     except ImportError as error:
         hint = ""

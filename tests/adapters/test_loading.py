@@ -105,6 +105,22 @@ def test_file_that_needs_a_missing_framework(write, monkeypatch):
         resolve(f"{path}:layer_norm")
 
 
+@pytest.mark.parametrize(
+    ("package", "extras"),
+    [("torch", "torch"), ("keras", "keras,tensorflow"), ("flax", "flax"), ("transformers", "transformers")],
+)
+def test_a_layer_of_a_missing_package(write, monkeypatch, package, extras):
+    """The command that installs it is named for a layer of the package itself, and for a file that imports it."""
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr(frameworks, "_is_installed", lambda name: name == "numpy")
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    with pytest.raises(FrameworkMissing, match=rf"^{package} is not installed: .*'\.\[{extras}\]'"):
+        resolve(f"{package}:LayerNorm")
+    path = write(f"import {package}")
+    with pytest.raises(FrameworkMissing, match=rf"imports {package}, which is not installed: .*'\.\[{extras}\]'"):
+        resolve(f"{path}:layer_norm")
+
+
 def test_siblings_import(write):
     """A file can import modules next to it, at its top and inside its functions."""
     write("SHIFT = 1.0", "shift_one.py")
