@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from multiprocessing import get_context
+from contextlib import contextmanager
+from multiprocessing import get_context, resource_tracker
 from typing import Any
 
 from ...adapters.loading import load_operators
@@ -88,6 +89,20 @@ def _prepare(files: tuple[str, ...]) -> None:
     load_operators(files)
 
 
+@contextmanager
+def _without_interruption() -> Iterator[None]:
+    """Start processes in which Ctrl-C waits: they import for a second before `_prepare` leaves it to the parent."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # its start, which comes with that of the first process, would end the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _in_parallel(
     jobs: Sequence[Job], files: tuple[str, ...], processes: int, listener: Listener | None
 ) -> tuple[list[Row], bool]:
@@ -95,7 +110,9 @@ def _in_parallel(
     found: dict[int, Row] = {}
     wrong = 0
     # spawn: a forked child would inherit the threads of whatever framework is loaded.
-    with get_context("spawn").Pool(processes, _prepare, (files,)) as pool:
+    with _without_interruption():
+        started = get_context("spawn").Pool(processes, _prepare, (files,))
+    with started as pool:
         try:
             for place, row in pool.imap_unordered(_done_in_order, enumerate(jobs)):
                 found[place] = row

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+from multiprocessing import resource_tracker
+from typing import NoReturn
+
 import pytest
 
 from normspec.conformance.selftest import selftest
@@ -54,3 +58,24 @@ def test_a_selftest_judges_all_of_the_operators_asked_for(asked: list[str], monk
     monkeypatch.setattr(selftest, "_in_parallel", noted)
     selftest.selftest(op=asked)
     assert sorted(found) == sorted(one.name for one in (*VARIANT.values(), *FAULT.values()) if one.operator in asked)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has no mask of signals")
+def test_ctrl_c_leaves_no_traceback_of_a_process_that_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C waits in the processes from their start on, and reaches the parent alone."""
+    masks: list[set[int]] = []
+
+    class Context:
+        """Processes that are interrupted while they start."""
+
+        def Pool(self, *_: object) -> NoReturn:
+            """The mask that they would have, once the process that comes with the first of them runs."""
+            resource_tracker.ensure_running()
+            masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(selftest, "get_context", lambda _: Context())
+    with pytest.raises(KeyboardInterrupt):
+        selftest.selftest(op="residual")
+    masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+    assert [signal.SIGINT in mask for mask in masks] == [True, False]
