@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...spec.errors import WrongSignature, one_line
+from ...spec.errors import CannotVary, WrongSignature, one_line
 from ...spec.layout import Layout
 from ...spec.operators import OPERATORS, Groups
 from ..declarations import Declarations
@@ -137,12 +137,18 @@ def _ranks(layers: Layers) -> tuple[int, ...]:
         if y.shape == shape:
             found.append(rank)
     if not found:
-        what = f"raises {one_line(failed)}" if failed is not None else "returns another shape"
         raise WrongSignature(
-            f"{layers.label} {what} for x of shape {shape_of(layers, candidates[0])}, and for none of"
-            f" {candidates[0]} to {candidates[-1]} dimensions returns as much: it has to take only x"
+            f"{layers.label} returns y of x's shape for none of {candidates[0]} to {candidates[-1]} dimensions, and for"
+            f" x of shape {shape_of(layers, candidates[0])} {_what_happened(failed)}: it has to take only x"
         )
     return tuple(found)
+
+
+def _what_happened(failed: Exception | None) -> str:
+    """What came of a call that did not return x's shape; ``failed`` is what it raised."""
+    if isinstance(failed, CannotVary):  # ours, and not the layer's
+        return "its parameters are not all of the size of what is normalised"
+    return "returns another shape" if failed is None else f"raises {one_line(failed)}"
 
 
 def _candidates(layers: Layers) -> tuple[int, ...]:

@@ -359,7 +359,8 @@ def test_another_size_of_a_parameter_cannot_be_lent():
 @pytest.mark.parametrize(
     ("layer", "options", "message"),
     [
-        (nn.Linear(3, 3), {"op": "layer_norm"}, "returns as much|has to take only x|has an eps|no attribute"),
+        (nn.Linear(3, 3), {"op": "layer_norm"}, "has to take only x|has an eps|no attribute"),
+        (nn.Linear(3, 4), {"op": "layer_norm"}, r"x of shape \(4, 3\) its parameters are not all of the size"),
         (nn.Linear, {"op": "layer_norm"}, "takes in_features, out_features, whose meaning"),
         (nn.BatchNorm1d(3, track_running_stats=False), {}, "has no running_mean and no running_var"),
         (
