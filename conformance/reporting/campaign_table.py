@@ -158,11 +158,12 @@ def _print_kept(summary: Summary, console: Console, folder: str) -> None:
     for one in kept[:_SHOWN]:
         verdict = next(v for v in COLOURS if v.value == one.verdict)
         ratio = f", {ratio_text(float(one.ratio))} envelopes" if one.ratio is not None else ""
+        reason = f": {one.reason}" if one.reason else ""
         head = Text.assemble(
-            (f"{symbols.verdicts[verdict]} {one.requirement}", COLOURS[verdict]),
-            f"  {one.binding} {one.dtype}, seed {_seeds(one)}{ratio}: {one.reason}",
+            (one.requirement, COLOURS[verdict]), f"  {one.binding} {one.dtype}, seed {_seeds(one)}{ratio}{reason}"
         )
-        print_prose(head, console)
+        sign = Text(symbols.verdicts[verdict], style=COLOURS[verdict])
+        print_prose(head, console, indent=2, first=sign)
         print_prose(Text(one.again, style="dim"), console, indent=2)
     if len(kept) > _SHOWN:
         console.print(Text(f"and {len(kept) - _SHOWN} more", style="dim"))
@@ -204,7 +205,8 @@ def _dtypes(summary: Summary) -> list[str]:
 def _versions(summary: Summary) -> str:
     identity = summary.asked["identity"]
     names = ["normspec", *(name for name in identity["targets"] if name != SOUND)]
-    return ", ".join(
+    told = (
         identity[f"version of {name}"] if name != "normspec" else f"normspec {identity['version of normspec']}"
         for name in names
     )
+    return ", ".join(dict.fromkeys(told))  # two functions of one framework have the same

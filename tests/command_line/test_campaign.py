@@ -78,6 +78,22 @@ def test_options_reach_the_work(commanded, summary, a_result):
     assert request.limits.seconds == float("inf") and request.limits.memory is None
 
 
+def test_a_violation_and_a_version_are_told_once_and_in_their_columns(commanded, summary, a_result, capsys):
+    """A line goes on below its first word; no colon waits for a reason that is empty; no version stands twice."""
+    found = summary(
+        a_result(verdict=Verdict.FAIL, ratio=58.0, reason="a long reason " * 6),
+        a_result(verdict=Verdict.FAIL, requirement="LN-F2"),
+    )
+    identity = {**ASKED["identity"], "targets": ["torch", "f.py:f"], "version of f.py:f": "torch 2.13.0"}
+    found.asked = {**ASKED, "identity": identity}
+    assert commanded(found)[0] == 1
+    lines = capsys.readouterr().out.splitlines()
+    at = next(place for place, line in enumerate(lines) if line.startswith("✗ LN-F1"))
+    assert "58 envelopes: a long" in lines[at] and lines[at + 1].startswith("  ")
+    assert all(not line.rstrip().endswith(":") for line in lines if line.startswith("✗ "))
+    assert [line.split("normspec ")[1] for line in lines if line.startswith("profile ")] == ["0.1.0, torch 2.13.0"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
