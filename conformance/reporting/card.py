@@ -27,7 +27,9 @@ def print_identification(found: Cards, console: Console, *, brief: bool = False)
         _print_card(card, console, brief=brief)
     console.print()
     if not found.cards:
-        print_prose(Text("It has none of the operators that were asked for.", style="bold yellow"), console)
+        none = "It has none of the operators that were asked for."
+        words = "PARTIAL: stopped before anything was measured." if found.partial else none
+        print_prose(Text(words, style="bold yellow"), console)
         return
     count = sum(len(card.lines) for card in found.cards)
     established = sum(card.established for card in found.cards)

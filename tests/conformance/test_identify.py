@@ -14,8 +14,9 @@ import normspec
 from normspec.conformance.command_line.root import main
 from normspec.conformance.compare.catalogue import probes_of
 from normspec.conformance.compare.table import Cell
-from normspec.conformance.identify.card import Card
+from normspec.conformance.identify.card import Card, Cards
 from normspec.conformance.identify.identifying import _cell_in_words
+from normspec.conformance.reporting.card import as_text
 
 from ..compare.planted import PLANTED, Plain, target
 from .runs import FAULT, function, specimen
@@ -214,3 +215,9 @@ def test_a_formula_that_y_does_not_follow_is_not_named(operator: str, centre: An
         return (y if beta is None else y + beta).astype(x.dtype)
 
     assert card(function(operator, call), operator).formula == ""
+
+
+def test_what_was_stopped_at_once_is_not_said_to_lack_the_operator() -> None:
+    """No card may mean that nothing fits, or that there was no time."""
+    assert as_text(Cards(())).strip() == "It has none of the operators that were asked for."
+    assert as_text(Cards((), partial=True)).strip() == "PARTIAL: stopped before anything was measured."
