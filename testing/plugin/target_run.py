@@ -67,7 +67,7 @@ def expected_failures(target: Any) -> tuple[Expected, ...]:
     return tuple(attrs.evolve(one, target="") for one in entries if one.about(name))
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class TargetRun:
     """One target, open, and its results so far."""
 
@@ -125,7 +125,9 @@ class TargetRun:
             try:
                 self._found[operator_dtype] = self._judged(operator_dtype)
             except KeyboardInterrupt:
-                raise
+                # A new one: of the first, pytest would spend seconds on the text of every argument on the way, whole
+                # libraries of cases among them.
+                raise KeyboardInterrupt from None
             except BaseException as error:  # also a time limit of pytest: it is raised again, not run again
                 self._found[operator_dtype] = error
                 raise

@@ -372,3 +372,17 @@ def test_the_decorator_without_its_operator_is_an_error():
     """Without brackets it would replace the function and make no test, and the run would pass."""
     with pytest.raises(UnknownOperator, match=r'write @normspec\.conforms\(op="layer_norm"\)$'):
         normspec.conforms(lambda x, gamma, beta, *, eps, axes: x)
+
+
+def test_ctrl_c_comes_without_the_calls_on_its_way(monkeypatch):
+    """pytest makes a text of all their arguments, which takes seconds for a library of cases."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    target_run = TargetRun(request_for("numpy", {}))
+    monkeypatch.setattr(TargetRun, "_judged", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        target_run.report(("layer_norm", "float32"))
+    assert caught.traceback[-1].name == "report" and caught.value.__suppress_context__
+    assert len(repr(target_run)) < 200
