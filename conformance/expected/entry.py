@@ -133,7 +133,7 @@ def _entry(value: Any, place: int, named: Callable[[str], str]) -> Expected:
     except NormspecError as error:
         raise WrongExpected(f"{about}: {error}") from error
     entry = Expected(**read)
-    if why := _missing(entry.target):
+    if why := why_missing(entry.target):
         raise WrongExpected(f"{about} matches nothing: {why}")
     operators = operators_of(entry.requirements)
     if entry.operator and entry.operator not in operators:
@@ -145,8 +145,8 @@ def _entry(value: Any, place: int, named: Callable[[str], str]) -> Expected:
     return entry
 
 
-def _missing(target: str) -> str:
-    """Why there can be no such target; empty if there may be one."""
+def why_missing(target: str) -> str:
+    """Why there can be no such target: its file cannot be read, or never names it; empty if there may be one."""
     file = file_of(target)
     if not file:
         return ""

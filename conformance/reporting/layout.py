@@ -57,12 +57,12 @@ def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | 
     copied.
     """
     body, margin = _harmless(body), Text(" " * indent)
-    lead = margin if first is None else _harmless(first)
-    if first is not None and len(lead.plain.rstrip()) >= max(indent, 1):
-        lead.rstrip()
+    lead = Text() if first is None else _harmless(first)
+    lead.rstrip()
+    if lead and len(lead) >= indent:
         console.print(lead, no_wrap=True, crop=True)
-        lead = margin
-    lead.pad_right(indent - len(lead.plain))
+        lead = Text()
+    lead.pad_right(indent - len(lead))
     for position, line in enumerate(_wrapped(body, console, max(10, width_of(console) - indent))):
         line = Text.assemble(margin if position else lead, line)  # the style of `lead` is for `lead` alone
         line.rstrip()

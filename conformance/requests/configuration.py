@@ -23,7 +23,7 @@ from ...adapters.remote.launching import command_of
 from ...adapters.targets import EXEC_PREFIX, TARGETS, check_operators, check_target
 from ...spec.conventions import validate
 from ...spec.errors import NormspecError, choices
-from ..expected.entry import Expected, entries_of
+from ..expected.entry import Expected, entries_of, why_missing
 from .choosing import checked_words
 from .limits import bytes_of, jobs_of, seconds_of
 from .mode import checked_mode
@@ -272,7 +272,11 @@ def _tables(value: Any, folder: Path) -> dict[str, dict[str, Any]]:
             f"""a table for a target is expected, such as {TABLE[:-1]}.target."mine.py:layer_norm"], """
             f"and not {value!r}; did you mean 'targets'?"
         )
-    return {_target(name, folder): checked_settings(name, about) for name, about in value.items()}
+    tables = {_target(name, folder): checked_settings(name, about) for name, about in value.items()}
+    for name in tables:
+        if why := why_missing(name):
+            raise WrongConfiguration(f"the table of {name} is about nothing: {why}")
+    return tables
 
 
 def _expected_failures(value: Any, folder: Path) -> tuple[Expected, ...]:

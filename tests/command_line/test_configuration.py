@@ -64,6 +64,7 @@ def project(tmp_path, monkeypatch):
     """A project's folder, in which the command runs."""
     folder = tmp_path / "project"
     folder.mkdir()
+    (folder / "mine.py").write_text("def fused(): ...\n", encoding="utf-8")  # a table is about what there is
     monkeypatch.chdir(folder)
     return folder
 
@@ -218,7 +219,7 @@ def test_limits_can_be_none(write):
         ("targets = []", ["targets:", "list"]),
         ("targets = [3]", ["targets:", "list"]),
         ("targets = ['nmpy']", ["targets:", "did you mean 'numpy'?"]),
-        ("targets = ['mine']", ["targets:", "FILE.py:NAME"]),
+        ("targets = ['ours']", ["targets:", "FILE.py:NAME"]),
         ("targets = ['exec:']", ["targets:", "names no command"]),
         ("targets = ['~nosuchuser/mine.py:f']", ["targets: ~nosuchuser/mine.py names no user's home"]),
         ("targets = ['~nosuchuser/mine.py']", ["targets: ~nosuchuser/mine.py names no user's home"]),
@@ -251,6 +252,8 @@ def test_limits_can_be_none(write):
         ("conventions = 'momentum=old'", ["conventions:", "table"]),
         ("conventions = { momentun = 'old' }", ["conventions:", "did you mean 'momentum'?"]),
         ("conventions = { momentum = 3 }", ["conventions:", "momentum", "old"]),
+        ("target = { 'mine.py:fusd' = {} }", ["target: the table of mine.py:fusd", "mine.py has no fusd"]),
+        ("target = { 'other.py:fused' = {} }", ["target: the table of other.py:fused", "other.py cannot be read"]),
         ("target = { 'mine.py:f' = 3 }", ["target: the settings of mine.py:f", "3"]),
         ("target = { 'mine.py:f' = { ops = 'mhc' } }", ["target: unknown key 'ops'", "did you mean 'op'?"]),
         ("target = { 'mine.py:f' = { op = ['mhc'] } }", ["target: op is ['mhc']", "one operator"]),
