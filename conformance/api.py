@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import attrs
+
 from ..adapters.remote.host import Limits
 from ..adapters.targets import check_operators
 from .engine.progress import Listener
@@ -34,6 +36,7 @@ from .requests.naming import named_targets
 from .requests.per_target import checked_per_target
 from .requests.profiles import profile_of
 from .requests.request import Request, checked_dtypes
+from .results.outcome import NOT_EXPLAINED
 from .results.report import Report
 
 #: The seed of a run that names none, so that its cases are always the same.
@@ -174,6 +177,8 @@ def check(
     report = apply_expected(report, entries, request)
     if folder is None:
         return report
+    if report.stopped or NOT_EXPLAINED in report.notes:  # each violation, and not each cause, would get a script
+        return attrs.evolve(report, notes=(*report.notes, "interrupted before scripts were written"))
     from .reproduce.reproducing import reproduced
 
     return reproduced(report, request, folder, listener)

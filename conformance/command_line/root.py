@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-import signal
 import sys
-import threading
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -14,6 +12,7 @@ import click
 
 from ...spec.errors import NormspecError
 from .exit_status import EXIT_PARTIAL, EXIT_UNUSABLE
+from .interruption import Interruptions
 from .option_meant import option_meant
 
 #: The sub-commands: the file of each, and its name in that file.
@@ -83,7 +82,7 @@ def _usage(error: click.ClickException, arguments: Sequence[str]) -> str:
     return f"{message} (see `{context.command_path if context else command} --help`)"
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None, interruptions: Interruptions | None = None) -> int:
     """Run the command with these arguments (default: the process's own) and return its exit status."""
     for stream in (sys.stdout, sys.stderr):
         # A character that the stream cannot encode must not turn a verdict into a traceback.
@@ -104,7 +103,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit:  # click raises it when the reader has closed the output
         raise BrokenPipeError from None
     except (click.Abort, KeyboardInterrupt):
-        _print_error("interrupted before anything was established")
+        again = interruptions is not None and interruptions.count > 1
+        _print_error(
+            "interrupted again, before what was established was reported"
+            if again
+            else "interrupted before anything was established"
+        )
         return EXIT_PARTIAL
     return status if isinstance(status, int) else 0
 
@@ -131,10 +135,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. A reader that closes the pipe early (`normspec check | head`) is not an error."""
     if sys.stdout is None:  # the parent process closed it
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it is open until the process ends
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: workers end, and results are kept
+    interruptions = Interruptions()
+    interruptions.listen()
     try:
-        status = run(arguments)
+        status = run(arguments, interruptions)
+        interruptions.over()
         sys.stdout.flush()
         _forget_interruption()
         return status

@@ -20,6 +20,9 @@ One = TypeVar("One", bound="Outcome")
 #: The verdicts on what was judged.
 JUDGED = (Verdict.PASS, Verdict.FAIL, Verdict.ADVICE, Verdict.DEVIATES)
 
+#: The note of a report whose verdicts are all there, and whose causes are not, because of Ctrl-C.
+NOT_EXPLAINED = "interrupted before its violations were explained"
+
 
 @attrs.frozen
 class Outcome:

@@ -11,6 +11,7 @@ import attrs
 from ..engine.order import Order
 from ..engine.progress import Listener
 from ..requests.request import Request
+from ..results.outcome import NOT_EXPLAINED
 from ..results.report import Report
 from .executor import Executor, Judged
 from .share import Share
@@ -42,7 +43,7 @@ def judged(request: Request, executor: Executor, listener: Listener | None = Non
         try:
             report = executor.explained(attrs.evolve(report, seconds=time.perf_counter() - started))
         except KeyboardInterrupt:  # all verdicts exist; only their explanations are missing, and the report says so
-            report = attrs.evolve(report, notes=(*report.notes, "interrupted before its violations were explained"))
+            report = attrs.evolve(report, notes=(*report.notes, NOT_EXPLAINED))
         return attrs.evolve(report, seconds=time.perf_counter() - started)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -302,6 +303,21 @@ def test_ctrl_c_reports_what_is_established_and_leaves_no_worker(hostile, tmp_pa
     assert process.returncode == 3, err
     assert "Traceback" not in err
     assert "LN-F1" in out or "layer_norm" in out
+
+
+def test_ctrl_c_pressed_twice_at_once_is_one_ctrl_c(hostile, tmp_path):
+    """The report is written as after one, and no script: there would be one for each violation, and not each cause."""
+    mark, report, scripts = tmp_path / "mark", tmp_path / "report.json", tmp_path / "scripts"
+    target = hostile(f"open({str(mark)!r}, 'a').write('x')\nimport time; time.sleep(2); return x")
+    process = command(target, *RUN, "--json", str(report), "--reproduce", str(scripts))
+    wait_for(mark, "xxxxx")
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (1, 3) and "Traceback" not in err, err
+    assert "interrupted before scripts were written" in json.loads(report.read_text())["notes"]
+    assert list(scripts.iterdir()) == []
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere a worker ends with its requests")
