@@ -50,9 +50,11 @@ def _nothing(path: str, names: Sequence[str], wanted: Sequence[str]) -> str:
     """The message that nothing in a file says which operator it is, and how to name a function instead."""
     public = [name for name in names if not name.startswith("_")]
     has = f"it has {', '.join(public)}" if public else "it defines none at all"
+    # What is named after another operator is hardly the one that is meant.
+    unnamed = next((name for name in public if name not in check_operators(None)), "NAME")
     return (
         f"nothing in {path} says by its name which operator it is ({', '.join(wanted)}); {has}. Name one, and"
-        f" the operator that it is: {path}:{public[0] if public else 'NAME'} --op OP"
+        f" the operator that it is: {path}:{unnamed} --op {wanted[0] if len(wanted) == 1 else 'OP'}"
     )
 
 

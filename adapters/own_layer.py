@@ -67,7 +67,10 @@ def layer_target(
             value = example
     name = folder_of_layer(kind)
     if name is None:
-        raise WrongSignature(f"{label} returned {kind.__name__}: it has to return a layer")
+        raise WrongSignature(
+            f"{label} returned {kind.__name__}: a function without arguments has to make a layer and return it; one"
+            " that is the operator takes x first"
+        )
     folder = adapter(name)
     kind = kind if inspect.isclass(kind) else type(without_state(kind))
     kit = kit_of(folder, kind)

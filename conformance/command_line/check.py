@@ -12,6 +12,7 @@ import attrs
 import click
 
 from ...spec.conventions import parse_conventions
+from ..expected.drafting import drafts_in_words
 from ..requests.configuration import configuration
 from ..results.report import Report
 from .console import progress_on
@@ -168,6 +169,8 @@ def check(
     for reason in unwritten:
         told = f"normspec: {reason}; the verdict above stands, and the exit status is {status}"
         click.echo(told, file=sys.stderr)
+    if not unwritten and (drafted := drafts_in_words(context.params["write_expected"], report)):
+        click.echo(f"normspec: {drafted}", file=sys.stderr)
     return status
 
 

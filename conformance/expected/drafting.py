@@ -49,10 +49,26 @@ def drafts(report: Outcome, folder: str, table: str) -> str:
 
     ``folder``: the file's folder, to which targets are relative. ``table``: the table name of an entry.
     """
+    return "".join(_draft(report, several, folder, table) for several in _grouped(report))
+
+
+def drafts_in_words(file: str | None, report: Outcome) -> str:
+    """What was added to this file, and what is left to do; empty without a file."""
+    if file is None:
+        return ""
+    count = len(_grouped(report))
+    if not count:
+        return f"nothing fails, and {file} is as it was"
+    what = "an entry for one failing requirement" if count == 1 else f"entries for {count} failing requirements"
+    return f"{file} has {what} more: say in each `reason` why it is expected to fail"
+
+
+def _grouped(report: Outcome) -> list[list[Result]]:
+    """The failing results of each target, operator and requirement."""
     grouped: dict[tuple[str, str, str], list[Result]] = {}
     for result in report.failures():
         grouped.setdefault((result.target, result.op, result.requirement), []).append(result)
-    return "".join(_draft(report, several, folder, table) for several in grouped.values())
+    return list(grouped.values())
 
 
 def _draft(report: Outcome, failing: Sequence[Result], folder: str, table: str) -> str:

@@ -100,7 +100,7 @@ def test_where_none_is_found_the_functions_are_listed(file):
     with pytest.raises(UnknownTarget) as caught:
         targets_in(str(file), ("mhc",))
     assert "helper, layer_norm" in str(caught.value)
-    assert f"{file}:helper --op OP" in str(caught.value)
+    assert f"{file}:helper --op mhc" in str(caught.value)
 
 
 def test_an_operator_that_does_not_exist_is_told_as_that(file):

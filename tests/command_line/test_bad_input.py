@@ -45,7 +45,7 @@ def files(tmp_path, monkeypatch):
         ("check mine.py:nonesuch --op layer_norm", "too_few"),
         ("check mine.py:too_few --op layer_norm", "eps"),
         ("check mine.py:number --op layer_norm", "number"),
-        ("check mine.py --op mhc", "mine.py:layer_norm --op OP"),
+        ("check mine.py --op mhc", "--op mhc"),
         (f"check {'a' * 300}.py", "cannot be read: File name too long"),
         ("check numpy nonesuch", "nonesuch"),
         ("check numpy --python nowhere/python", "nowhere/python"),
