@@ -11,10 +11,10 @@ from ...adapters.dtypes import DTYPES
 from ..campaign.summary import Kept, Nearness, Summary
 from ..judging.verdicts import Verdict
 from ..requests.library_names import SOUND
-from .layout import print_prose, print_title, width_of
+from .layout import print_conclusion, print_prose, print_title, width_of
 from .numbers import duration, ratio_text
 from .symbols import COLOURS, symbols_for
-from .wording import title
+from .wording import counted, title
 
 #: Shown for a requirement without a magnitude, which only holds or does not.
 _NO_RATIO = "-"
@@ -36,9 +36,7 @@ def print_campaign(summary: Summary, console: Console, folder: str) -> None:
     _print_kept(summary, console, folder)
     for name, number in totals(summary):
         print_prose(Text(number), console, indent=12, first=Text(name, style="dim"))
-    console.print()
-    words, style = conclusion(summary)
-    print_prose(Text(words, style=style), console)
+    print_conclusion(conclusion(summary), console)
 
 
 def _print_table(summary: Summary, target: str, console: Console) -> None:
@@ -90,7 +88,7 @@ def totals(summary: Summary) -> list[tuple[str, str]]:
         ("advice", f"{summary.counts['advice']:,}"),
     ]
     if summary.damaged:
-        records = _counted(summary.damaged, "record")
+        records = counted(summary.damaged, "record")
         figures.append(("damaged", f"{records}, cut off or damaged: what is lost by that is done again"))
     return figures
 
@@ -104,10 +102,10 @@ def conclusion(summary: Summary) -> tuple[str, str]:
     if largest:
         ratio, _, requirement, dtype = max(largest)
         near = f"; the largest ratio is {ratio_text(ratio)} ({requirement}, {dtype})"
-    stopped = f" Not done: {_counted(summary.missing, 'unit')}; the same command continues." if summary.missing else ""
+    stopped = f" Not done: {counted(summary.missing, 'unit')}; the same command continues." if summary.missing else ""
     if summary.violations:
         broken = sorted({one.requirement for one in summary.kept.values() if one.verdict == "fail"})
-        return f"VIOLATED: {_counted(len(broken), 'requirement')}, {', '.join(broken[:8])}.{stopped}", "bold red"
+        return f"VIOLATED: {counted(len(broken), 'requirement')}, {', '.join(broken[:8])}.{stopped}", "bold red"
     if summary.exit_status == 3 and summary.missing:
         return f"PARTIAL: no violation in {summary.cases:,} cases so far{near}.{stopped}", "bold yellow"
     if summary.exit_status == 3:
@@ -115,10 +113,6 @@ def conclusion(summary: Summary) -> tuple[str, str]:
     if summary.exit_status == 2:
         return "NOTHING WAS JUDGED", "bold yellow"
     return f"NO VIOLATION in {summary.cases:,} cases{near}.", "bold green"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def to_markdown(summary: Summary, command: str) -> str:

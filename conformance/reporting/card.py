@@ -10,8 +10,8 @@ from rich.text import Text
 
 from ..compare.table import Kind
 from ..identify.card import Card, Cards, Line
-from .layout import console_on, print_prose
-from .render import TextStream
+from .layout import print_prose
+from .render import printed
 from .symbols import symbols_for
 
 #: The widest title of a line, and how many characters of its numbers are shown.
@@ -39,9 +39,7 @@ def print_identification(found: Cards, console: Console, *, brief: bool = False)
 
 def as_text(found: Cards, encoding: str = "utf-8") -> str:
     """The cards as a text without colour."""
-    stream = TextStream(encoding)
-    print_identification(found, console_on(stream))
-    return stream.getvalue()
+    return printed(lambda console: print_identification(found, console), encoding)
 
 
 def _print_card(card: Card, console: Console, *, brief: bool) -> None:
@@ -51,10 +49,10 @@ def _print_card(card: Card, console: Console, *, brief: bool) -> None:
     print_prose(Text.assemble((card.op, "bold"), "   ", (card.binding, "bold cyan"), "   ", (about, "dim")), console)
     console.print(Text(symbols.rule * min(console.width, 100), style="dim"), no_wrap=True, crop=True)
     if card.formula:
-        print_prose(Text(card.formula, style="bold"), console, indent=2, first=Text("  "))
+        print_prose(Text(card.formula, style="bold"), console, indent=2)
     if card.failing:
         print_prose(Text("Nothing is established: no call returned a result.", style="bold red"), console, indent=2)
-        print_prose(Text(card.failing), console, indent=2, first=Text("  "))
+        print_prose(Text(card.failing), console, indent=2)
         return
     subject = ""
     for line in card.lines:
@@ -72,7 +70,7 @@ def _print_line(line: Line, console: Console, *, brief: bool) -> None:
         return
     numbers = numbers_of(line.evidence)
     words = f"{line.how} {numbers}" if numbers else line.how
-    print_prose(Text(words, style="dim"), console, indent=6, first=Text("    "))
+    print_prose(Text(words, style="dim"), console, indent=6)
 
 
 def numbers_of(evidence: Mapping[str, Any]) -> str:

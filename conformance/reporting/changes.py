@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -14,7 +14,7 @@ from ..judging.verdicts import Result
 from ..results.changes import Change, Changes
 from ..results.outcome import Outcome
 from .json_values import plain
-from .layout import print_prose, print_title
+from .layout import print_conclusion, print_prose, print_title
 from .located import definition, definition_in_words
 from .numbers import ratio_text
 from .wording import several, title
@@ -102,15 +102,17 @@ def verdict_on(found: Changes) -> str:
 def print_changes(found: Changes, console: Console) -> None:
     """Print the changes, the differences between what the two runs were asked, and the conclusion."""
     for part in parts_of(found):
-        print_title(part.heading, console, "bold red" if part.worse else "bold")
-        for line in part.lines:
-            print_prose(Text(line), console, indent=4, first=Text("  -", style="dim"))
-    if found.asked:
-        print_title("The two runs had different requests", console)
-        for words in found.asked:
-            print_prose(Text(words), console, indent=4, first=Text("  -", style="dim"))
-    console.print()
-    print_prose(Text(verdict_on(found), style="bold red" if found.regression else "bold green"), console)
+        _print_list(part.heading, part.lines, "bold red" if part.worse else "bold", console)
+    _print_list("The two runs had different requests", found.asked, "bold", console)
+    print_conclusion((verdict_on(found), "bold red" if found.regression else "bold green"), console)
+
+
+def _print_list(title: str, lines: Sequence[str], style: str, console: Console) -> None:
+    """Print a title with lines under it; nothing if there are none."""
+    if lines:
+        print_title(title, console, style)
+    for line in lines:
+        print_prose(Text(line), console, indent=4, first=Text("  -", style="dim"))
 
 
 def changes_in_json(found: Changes) -> dict[str, Any]:

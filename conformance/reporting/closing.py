@@ -13,11 +13,11 @@ from ..judging.verdicts import Verdict
 from ..results.outcome import Outcome
 from .conclusion import conclusion, target_conclusion
 from .kept_words import kept_in_words
-from .layout import print_prose, print_title, width_of
+from .layout import print_conclusion, print_prose, print_title, width_of
 from .selection_words import print_selection
 from .symbols import COLOURS, Symbols
 from .versions import versions_in_words
-from .wording import cases_in_words, several
+from .wording import counted, several
 
 #: By exit status, the verdict whose sign marks a target.
 SIGNS = {0: Verdict.PASS, 1: Verdict.FAIL, 2: Verdict.NOT_EXERCISED, 3: Verdict.ERROR}
@@ -30,9 +30,7 @@ def print_closing(report: Outcome, console: Console, symbols: Symbols) -> None:
     _print_how(report, console)
     if len(report.targets) > 1:
         _print_targets(report, console, symbols)
-    console.print()
-    words, style = conclusion(report)
-    print_prose(Text(words, style=style), console)
+    print_conclusion(conclusion(report), console)
 
 
 def _print_counts(report: Outcome, console: Console) -> None:
@@ -54,7 +52,7 @@ def _print_how(report: Outcome, console: Console) -> None:
     """Print what is needed to repeat the run, and notes on how it went."""
     cases = sum(r.cases for r in report.results)
     told = [
-        f"profile {report.profile}, seed {report.seed}, {cases_in_words(cases)}, {report.seconds:.1f} s",
+        f"profile {report.profile}, seed {report.seed}, {counted(cases, 'case')}, {report.seconds:.1f} s",
         versions_in_words(report.versions),
     ]
     told += dict.fromkeys(_fewer(subject) for subject in report.subjects if _timed(subject))
@@ -78,10 +76,10 @@ def _print_targets(report: Outcome, console: Console, symbols: Symbols) -> None:
     indent = min(max(map(len, report.targets)) + 4, width_of(console) // 2)
     for name in report.targets:
         alone = report.target(name)
-        words, style = target_conclusion(alone)
         verdict = SIGNS[alone.exit_status]
         first = Text.assemble((symbols.verdicts[verdict], COLOURS[verdict]), f" {name}")
-        print_prose(Text.assemble((words, style), (_where(alone), "dim")), console, indent=indent, first=first)
+        words = Text.assemble(target_conclusion(alone), (_where(alone), "dim"))
+        print_prose(words, console, indent=indent, first=first)
 
 
 def _where(alone: Outcome) -> str:

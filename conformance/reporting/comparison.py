@@ -15,7 +15,8 @@ from rich.text import Text
 
 from ..compare.comparison import Comparison
 from ..compare.table import BEHAVIOUR, BY_CALLER, Cell, Column, Kind, Row, Section
-from .layout import print_prose, print_title
+from ..grouping import grouped
+from .layout import print_conclusion, print_prose, print_title
 from .symbols import Symbols, symbols_for
 
 #: The widest title of a row with its dtype, and the width of the sign before it.
@@ -39,9 +40,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     for section in comparison.sections:
         _print_section(section, comparison, console, symbols)
     _print_notes(comparison, console)
-    console.print()
-    words, style = conclusion(comparison)
-    print_prose(Text(words, style=style), console)
+    print_conclusion(conclusion(comparison), console)
 
 
 def conclusion(comparison: Comparison) -> tuple[str, str]:
@@ -186,16 +185,16 @@ def _by_behaviour(section: Section, width: int, console: Console, symbols: Symbo
 
 def notes(comparison: Comparison) -> dict[tuple[str, str], list[str]]:
     """(text of a cell, reason) -> the places with it, for each cell that is not a plain measurement."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for section in comparison.sections:
-        heads = _heads(section)
-        for row in section.rows:
-            for head, cell in zip(heads, row.cells, strict=True):
-                reason = str(cell.evidence.get("reason", ""))
-                # A value given by the caller needs no reason.
-                if reason and cell.kind is not Kind.MEASURED and cell.text != BY_CALLER:
-                    found.setdefault((cell.text, reason), []).append(f"{head}, {section.op}: {row.title}")
-    return found
+    # A value given by the caller needs no reason.
+    return grouped(
+        ((cell.text, reason), f"{head}, {section.op}: {row.title}")
+        for section in comparison.sections
+        for row in section.rows
+        for head, cell in zip(_heads(section), row.cells, strict=True)
+        if (reason := str(cell.evidence.get("reason", "")))
+        and cell.kind is not Kind.MEASURED
+        and cell.text != BY_CALLER
+    )
 
 
 #: An explanation of the words in some rows.

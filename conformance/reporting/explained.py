@@ -18,7 +18,7 @@ from ..explaining.costs import EPS, costs, measured_dtype
 from ..explaining.explaining import Found, Mistake, mistakes
 from ..explaining.mending import mended
 from ..requests.library_names import FAULT_PREFIX
-from .layout import print_prose
+from .layout import print_labelled, print_prose
 
 #: A longer name gets a line of its own, so that a summary has 50 of 80 columns.
 NAME_WIDTH = 26
@@ -55,7 +55,7 @@ def print_requirement(requirement: Requirement, console: Console, *, figures: bo
         print_prose(Text(requirement.formula.rstrip("\n"), style="green"), console, indent=4)
     if requirement.reason:
         console.print()
-        print_prose(Text.assemble(("Why: ", "bold"), requirement.reason), console)
+        print_labelled("Why", requirement.reason, console)
     console.print()
     print_prose(Text("Excludes:", "bold"), console)
     excluded = mistakes(requirement.id)
@@ -65,8 +65,7 @@ def print_requirement(requirement: Requirement, console: Console, *, figures: bo
         _print_mended(excluded[:1], console)
     if requirement.errata:
         console.print()
-        print_prose(Text("Contradicted in print:", "bold"), console)
-        _print_names({id: errata()[id].title for id in requirement.errata}, console)
+        _print_names("Contradicted in print:", {id: errata()[id].title for id in requirement.errata}, console)
     console.print()
     print_links(requirement.sources, console)
     print_address(place_of(requirement), console)
@@ -76,14 +75,13 @@ def print_erratum(erratum: Erratum, console: Console) -> None:
     """Print id, title, printed text, correction, counter-example, requirements and address."""
     print_heading(erratum.id, "erratum", erratum.title, console)
     for label, text in (
-        ("Printed: ", erratum.printed),
-        ("Correct: ", erratum.correct),
-        ("Counter-example: ", erratum.example),
+        ("Printed", erratum.printed),
+        ("Correct", erratum.correct),
+        ("Counter-example", erratum.example),
     ):
-        print_prose(Text.assemble((label, "bold"), text), console)
+        print_labelled(label, text, console)
         console.print()
-    print_prose(Text("Contradicts:", "bold"), console)
-    _print_names({id: requirements()[id].title for id in erratum.requirements}, console)
+    _print_names("Contradicts:", {id: requirements()[id].title for id in erratum.requirements}, console)
     console.print()
     print_address(address("errata", erratum.id), console)
 
@@ -95,14 +93,13 @@ def print_mistake(mistake: Mistake, console: Console) -> None:
     print_heading(mistake.name, "fault of", ", ".join(fault.operator for fault in mistake.faults), console)
     print_prose(Text(mistake.summary), console)
     console.print()
-    print_prose(Text("Excluded by:", "bold"), console)
-    _print_names({requirement.id: f"{requirement.title}. {requirement.sentence}"}, console)
+    _print_names("Excluded by:", {requirement.id: f"{requirement.title}. {requirement.sentence}"}, console)
     console.print()
     if requirement.formula:
         print_prose(Text(requirement.formula.rstrip("\n"), style="green"), console, indent=4)
         console.print()
-    print_prose(Text.assemble(("Shows in: ", "bold"), ", ".join(first.dtypes)), console)
-    print_prose(Text.assemble(("Its report: ", "bold"), f"normspec check {FAULT_PREFIX}{first.name}"), console)
+    print_labelled("Shows in", ", ".join(first.dtypes), console)
+    print_labelled("Its report", f"normspec check {FAULT_PREFIX}{first.name}", console)
     _print_costs((mistake,), console)
     _print_mended((mistake,), console)
     console.print()
@@ -125,8 +122,8 @@ def print_operator(operator: Operator, console: Console) -> None:
             console.print()
     own = [one for one in requirements().values() if one.page == operator.name]
     for subject in dict.fromkeys(one.subject for one in own):
-        print_prose(Text(subject or "Requirements", "bold"), console)
-        _print_names({one.id: _title(one) for one in own if one.subject == subject}, console)
+        titles = {one.id: _title(one) for one in own if one.subject == subject}
+        _print_names(subject or "Requirements", titles, console)
         console.print()
     words = "Requirements with the prefix CM- apply to every operator: `normspec explain` without a word lists them."
     print_prose(Text(words), console)
@@ -145,8 +142,7 @@ def print_found(found: Found, console: Console) -> None:
     ):
         if names:
             console.print()
-            print_prose(Text(label, "bold"), console)
-            _print_names(names, console)
+            _print_names(label, names, console)
     if found.mistakes:
         console.print()
         print_prose(Text("Faults", "bold"), console)
@@ -167,8 +163,7 @@ def print_index(console: Console) -> None:
         for title, ones in titles.items():
             print_prose(Text(", ".join(one.id for one in ones), "cyan"), console, indent=50, first=Text(f"  {title}  "))
         console.print()
-    print_prose(Text("Errata", "bold"), console)
-    _print_names({one.id: one.title for one in errata().values()}, console)
+    _print_names("Errata", {one.id: one.title for one in errata().values()}, console)
     console.print()
     print_prose(Text("Operators", "bold"), console)
     print_prose(Text(", ".join(OPERATORS), "cyan"), console, indent=2)
@@ -197,7 +192,9 @@ def print_heading(name: str, kind: str, title: str, console: Console) -> None:
     console.print()
 
 
-def _print_names(titles: Mapping[str, str], console: Console) -> None:
+def _print_names(heading: str, titles: Mapping[str, str], console: Console) -> None:
+    """Print names under a heading, each with its title."""
+    print_prose(Text(heading, "bold"), console)
     width = max((len(name) for name in titles), default=0)
     for name, title in titles.items():
         _print_named(name, Text(title), width, console)
@@ -230,11 +227,11 @@ def _print_costs(found: Sequence[Mistake], console: Console) -> None:
     if not any(told.values()):
         shown_in = dict.fromkeys(_SHOWN_IN[one.faults[0].kind] for one in measured)
         words = f"nothing in ordinary data; it shows in {' and '.join(shown_in)}"
-        print_prose(Text.assemble((f"Costs{share}: ", "bold"), words), console)
+        print_labelled(f"Costs{share}", words, console)
         return
     dtypes = " or ".join(dict.fromkeys(measured_dtype(one.faults[0]) for one in measured if told[one.name]))
     head = f"the largest difference from the right y and gradients, computed in {dtypes} with eps = {EPS:g}:"
-    print_prose(Text.assemble((f"Costs{share}: ", "bold"), head), console)
+    print_labelled(f"Costs{share}", head, console)
     width = min(NAME_WIDTH, max(map(len, told)))
     for name, words in told.items():
         if words:
@@ -246,9 +243,7 @@ def _print_mended(found: Sequence[Mistake], console: Console) -> None:
     for mistake in found:
         for step in mended(mistake.faults[0]):
             console.print()
-            print_prose(
-                Text.assemble(("Mended: ", "bold"), f"{mistake.name} in place of the sound {step.name}"), console
-            )
+            print_labelled("Mended", f"{mistake.name} in place of the sound {step.name}", console)
             for sign, style, code in (("-", "red", step.wrong), ("+", "green", step.right)):
                 for line in code.splitlines():
                     console.print(Text(f"  {sign} {line}", style=style), soft_wrap=True)

@@ -10,7 +10,7 @@ from ...spec.convention_sections import Convention, ConventionValue
 from ...spec.conventions import operators_about
 from ...spec.operators import OPERATORS
 from .explained import print_address, print_heading, print_links
-from .layout import print_prose
+from .layout import print_labelled, print_prose
 
 
 def print_convention(convention: Convention, value: str, console: Console) -> None:
@@ -19,7 +19,7 @@ def print_convention(convention: Convention, value: str, console: Console) -> No
     print_heading(f"{key}={value}" if value else key, "convention", convention.head, console)
     for one in convention.values:
         if one.name == value:
-            print_prose(Text.assemble((f"{value}: ", "bold"), f"{one.meaning}. It costs {one.cost}."), console)
+            print_labelled(value, f"{one.meaning}. It costs {one.cost}.", console)
             console.print()
     for paragraph in convention.before:
         print_prose(Text(paragraph), console)
@@ -31,15 +31,17 @@ def print_convention(convention: Convention, value: str, console: Console) -> No
     for paragraph in convention.after:
         console.print()
         label, colon, text = paragraph.partition(": ")
-        named = colon and len(label.split()) <= 2
-        print_prose(Text.assemble((f"{label}: ", "bold"), text) if named else Text(paragraph), console)
+        if colon and len(label.split()) <= 2:
+            print_labelled(label, text, console)
+        else:
+            print_prose(Text(paragraph), console)
     console.print()
     about = operators_about(key)
     operators = "every operator" if about == tuple(OPERATORS) else ", ".join(about)
     example = others[0].name if value in ("", normative.name) else value
     declared = f'--convention {key}={example}, or NAME_conventions = {{"{key}": "{example}"}} beside a function NAME'
-    print_prose(Text.assemble(("About: ", "bold"), operators), console)
-    print_prose(Text.assemble(("Declared by: ", "bold"), declared), console)
+    print_labelled("About", operators, console)
+    print_labelled("Declared by", declared, console)
     console.print()
     print_links(convention.sources, console)
     print_address(address("conventions", key), console)

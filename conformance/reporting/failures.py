@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ..engine.folding import priority
-from ..judging.verdicts import Counterexample, Result, Upstream
+from ..grouping import grouped
+from ..judging.verdicts import Counterexample, Result
 from .counterexample_rows import input_rows, provocation_rows, raised_at, wrong_rows
 from .layout import print_prose, print_title
 from .numbers import ratio_text
@@ -42,12 +43,8 @@ class Finding:
 
     def where(self) -> str:
         """The bindings and dtypes in which it shows."""
-        places: dict[str, list[str]] = {}
-        for result in self.results:
-            places.setdefault(result.binding, []).append(result.dtype)
-        dtypes: dict[tuple[str, ...], list[str]] = {}
-        for place, found in places.items():
-            dtypes.setdefault(tuple(dict.fromkeys(found)), []).append(place)
+        places = grouped((result.binding, result.dtype) for result in self.results)
+        dtypes = grouped((tuple(dict.fromkeys(found)), place) for place, found in places.items())
         if list(places) == [self.results[0].target]:
             return ", ".join(next(iter(dtypes)))
         return "; ".join(f"{', '.join(names)}: {', '.join(found)}" for found, names in dtypes.items())
@@ -66,17 +63,15 @@ def findings(results: Sequence[Result], beside: Sequence[Result] = ()) -> tuple[
     A requirement that always fails on the same case and for the same reason as another is listed with that one.
     ``beside``: results that are told elsewhere; only those that join another requirement are used here.
     """
-    grouped: dict[tuple[str, str, str], list[Result]] = {}
-    for result in (*results, *beside):
-        grouped.setdefault((result.target, result.op, result.requirement), []).append(result)
-    leading = {key: (*key[:2], _leading(several)) for key, several in grouped.items()}
-    under = {key: first for key, first in leading.items() if first in grouped}  # one that is not told leads no other
-    runs = list(dict.fromkeys(key[:2] for key in grouped))
-    order = {identifier: i for i, identifier in enumerate(page_order(key[2] for key in grouped))}
-    keys = sorted(grouped, key=lambda key: (runs.index(key[:2]), priority(key[2]), order[key[2]]))
+    members = grouped(((one.target, one.op, one.requirement), one) for one in (*results, *beside))
+    leading = {key: (*key[:2], _leading(several)) for key, several in members.items()}
+    under = {key: first for key, first in leading.items() if first in members}  # one that is not told leads no other
+    runs = list(dict.fromkeys(key[:2] for key in members))
+    order = {identifier: i for i, identifier in enumerate(page_order(key[2] for key in members))}
+    keys = sorted(members, key=lambda key: (runs.index(key[:2]), priority(key[2]), order[key[2]]))
     own = {(one.target, one.op, one.requirement) for one in results}
     return tuple(
-        Finding(key[2], tuple(grouped[key]), tuple(other[2] for other in keys if under.get(other) == key))
+        Finding(key[2], tuple(members[key]), tuple(other[2] for other in keys if under.get(other) == key))
         for key in keys
         if key in own and key not in under
     )
@@ -100,10 +95,7 @@ def _following(finding: Finding) -> str:
 
 def _upstream_rows(finding: Finding) -> Iterator[tuple[str, str]]:
     """Which layers of the framework do the same, in which dtypes if not in all, and where that is told."""
-    dtypes: dict[Upstream, list[str]] = {}
-    for one in finding.results:
-        if one.upstream is not None:
-            dtypes.setdefault(one.upstream, []).append(one.dtype)
+    dtypes = grouped((one.upstream, one.dtype) for one in finding.results if one.upstream is not None)
     for one, found in dtypes.items():
         where = "" if len(found) == len(finding.results) else f" in {', '.join(found)}"
         yield "upstream", "; ".join((f"{one.binding} does the same{where}: {one.reason}", *one.links))

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from ...adapters.target import Target
 from ...adapters.targets import resolve
+from ..grouping import grouped
 
 #: The head of the table.
 HEAD = ("| target | what | requirement | where | what it does |", "|---|---|---|---|---|")
@@ -19,14 +20,15 @@ HEAD = ("| target | what | requirement | where | what it does |", "|---|---|---|
 
 def lines(target: Target) -> list[str]:
     """The target's rows. Bindings with the same known deviation share a row, and so do its requirements."""
-    bindings: dict[tuple[str, ...], list[str]] = {}
-    for binding in target.bindings:
-        for one in binding.known_violations:
-            row = one.requirement, _plain(one.scope()), "; ".join(map(_plain, (one.reason, *one.links)))
-            bindings.setdefault(row, []).append(f"`{_plain(binding.name)}`")
-    requirements: dict[tuple[str, ...], list[str]] = {}
-    for (requirement, scope, words), names in bindings.items():
-        requirements.setdefault((", ".join(dict.fromkeys(names)), scope, words), []).append(requirement)
+    bindings = grouped(
+        ((one.requirement, _plain(one.scope()), "; ".join(map(_plain, (one.reason, *one.links)))), binding.name)
+        for binding in target.bindings
+        for one in binding.known_violations
+    )
+    requirements = grouped(
+        ((", ".join(f"`{_plain(name)}`" for name in dict.fromkeys(names)), scope, words), requirement)
+        for (requirement, scope, words), names in bindings.items()
+    )
     return [
         f"| `{target.name}` | {names} | {', '.join(dict.fromkeys(ids))} | {scope} | {words} |"
         for (names, scope, words), ids in requirements.items()

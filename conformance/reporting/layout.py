@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TextIO
 
 from rich.cells import cell_len
@@ -46,6 +46,26 @@ def print_title(words: str, console: Console, style: str = "bold") -> None:
     """Print the title of what follows, after a blank line."""
     console.print()
     console.print(Text(words, style=style))
+
+
+def print_rows(title: str, rows: Collection[tuple[str, str]], console: Console, *, indent: int) -> None:
+    """Print a title, and under it labels with their words; nothing if there are no rows."""
+    if rows:
+        print_title(title, console)
+    for label, words in rows:
+        print_prose(Text(words), console, indent=indent, first=Text(label, style="cyan"))
+
+
+def print_conclusion(conclusion: tuple[str, str], console: Console) -> None:
+    """Print the words of a conclusion in their style, after a blank line."""
+    words, style = conclusion
+    console.print()
+    print_prose(Text(words, style=style), console)
+
+
+def print_labelled(label: str, words: str, console: Console) -> None:
+    """Print a paragraph that begins with its label."""
+    print_prose(Text.assemble((f"{label}: ", "bold"), words), console)
 
 
 def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | None = None) -> None:

@@ -15,7 +15,7 @@ from .in_short import in_one_line
 from .located import definition_in_words
 from .symbols import UNICODE
 from .versions import versions_in_words
-from .wording import cases_in_words
+from .wording import counted
 
 #: How many violations of a target are told one by one, and how many lines each part of the changes has.
 _SHOWN = 20
@@ -33,7 +33,7 @@ def as_markdown(report: Outcome, against: Changes | None = None) -> str:
         lines += ["", "#### What changed", "", escaped(verdict_on(against)), *_changes(against)]
     cases = sum(result.cases for result in report.results)
     told = (
-        f"profile {report.profile}, seed {report.seed}, {cases_in_words(cases)}; {versions_in_words(report.versions)}"
+        f"profile {report.profile}, seed {report.seed}, {counted(cases, 'case')}; {versions_in_words(report.versions)}"
     )
     text = "\n".join([*lines, "", f"<sub>{escaped(told)}</sub>", ""])
     if len(text) > _MOST:

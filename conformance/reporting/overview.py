@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...reference.formats import ALL_DTYPES
+from ..grouping import grouped
 from ..judging.verdicts import Result, Verdict
 from ..results.outcome import Outcome
 from .layout import print_prose, rule, width_of
@@ -48,19 +49,13 @@ class Section:
 
 def sections(report: Outcome) -> tuple[Section, ...]:
     """The report's results by target, operator and device, in the order of the run."""
-    grouped: dict[tuple[str, str, str], list[Result]] = {}
-    for result in report.results:
-        grouped.setdefault((result.target, result.op, result.device), []).append(result)
-    return tuple(Section(*key, tuple(results)) for key, results in grouped.items())
+    found = grouped(((one.target, one.op, one.device), one) for one in report.results)
+    return tuple(Section(*key, tuple(results)) for key, results in found.items())
 
 
 def most_severe(results: Iterable[Result]) -> Result | None:
     """The result that represents all: the most severe verdict, and among equals the largest ratio."""
-    return min(
-        results,
-        key=lambda r: (SEVERITY.index(r.verdict), -_magnitude(r)),
-        default=None,
-    )
+    return min(results, key=lambda r: (SEVERITY.index(r.verdict), -_magnitude(r)), default=None)
 
 
 def _magnitude(result: Result) -> float:
@@ -92,15 +87,14 @@ def _clip(words: str, width: int, symbols: Symbols) -> str:
 
 def _by_agreement(section: Section, results: Sequence[Result]) -> list[list[str]]:
     """The bindings, grouped where their verdicts on this requirement agree in every dtype."""
-    cells: dict[str, dict[str, list[Result]]] = {}
-    for one in results:
-        cells.setdefault(one.binding, {}).setdefault(one.dtype, []).append(one)
-    groups: dict[tuple[object, ...], list[str]] = {}
-    for binding in section.bindings:
-        if binding in cells:
-            worst = (most_severe(cells[binding].get(dtype, ())) for dtype in section.dtypes)
-            groups.setdefault(tuple(w and w.verdict for w in worst), []).append(binding)
-    return list(groups.values())
+    cells = grouped(((one.binding, one.dtype), one) for one in results)
+
+    def verdicts(binding: str) -> tuple[Verdict | None, ...]:
+        worst = (most_severe(cells.get((binding, dtype), ())) for dtype in section.dtypes)
+        return tuple(one and one.verdict for one in worst)
+
+    there = {one.binding for one in results}
+    return list(grouped((verdicts(one), one) for one in section.bindings if one in there).values())
 
 
 def print_section(section: Section, version: str, console: Console, symbols: Symbols) -> None:
@@ -149,9 +143,7 @@ def _rows(section: Section) -> Iterator[tuple[str, str, list[Result]]]:
     The label is the requirement's title. Where bindings have different verdicts on it, each group of them has a row
     with its names as the label, and only the first of these rows has the id.
     """
-    by_requirement: dict[str, list[Result]] = {}
-    for one in section.results:
-        by_requirement.setdefault(one.requirement, []).append(one)
+    by_requirement = grouped((one.requirement, one) for one in section.results)
     for identifier in page_order(by_requirement):
         results = by_requirement[identifier]
         groups = _by_agreement(section, results)

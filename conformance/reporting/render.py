@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 
 from rich.console import Console
 
@@ -28,12 +29,22 @@ def print_report(report: Outcome, console: Console) -> None:
 
 def as_text(report: Outcome, encoding: str) -> str:
     """The same without colour, in characters that the encoding has, at the width for a pipe."""
-    stream = TextStream(encoding)
-    print_report(report, console_on(stream))
-    return "\n".join(stream.getvalue().strip("\n").splitlines())
+    return without_edges(printed(lambda console: print_report(report, console), encoding))
 
 
-class TextStream(io.StringIO):
+def printed(show: Callable[[Console], None], encoding: str) -> str:
+    """What is shown on a console, as a text without colour, in characters that the encoding has."""
+    stream = _TextStream(encoding)
+    show(console_on(stream))
+    return stream.getvalue()
+
+
+def without_edges(text: str) -> str:
+    """The text without empty lines before and after it."""
+    return "\n".join(text.strip("\n").splitlines())
+
+
+class _TextStream(io.StringIO):
     """A text stream with an encoding of its own."""
 
     def __init__(self, encoding: str) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.text import Text
 
 from ..judging.verdicts import Verdict
 from ..requests.choosing import ids_of
 from ..results.outcome import Outcome
-from .layout import print_prose, print_title
-from .wording import page_order
+from .layout import print_rows
+from .wording import page_order, several
 
 #: How many ids are listed for a word that selects several.
 _MOST_IDS = 8
@@ -49,20 +48,14 @@ def _ids(word: str) -> tuple[str, ...]:
 def violated_advice_in_words(report: Outcome) -> str:
     """The words for violated SHOULDs in a run that asked only for some requirements; empty otherwise."""
     broken = page_order(result.requirement for result in report.advice()) if report.only else ()
-    more = f" and {len(broken) - _MOST_IDS} more" if len(broken) > _MOST_IDS else ""
-    return f". Advice, which --require makes a MUST: {', '.join(broken[:_MOST_IDS])}{more}" if broken else ""
+    return f". Advice, which --require makes a MUST: {several(broken, _MOST_IDS)}" if broken else ""
 
 
 def print_selection(report: Outcome, console: Console) -> None:
     """Print to what the run was limited and what was a MUST in this run, with the ids behind each word."""
     rows = [("only", _with_ids(report.only, report)), ("binding", ", ".join(report.binding))]
     rows.append(("required", _with_ids(report.require, report)))
-    if not any(words for _, words in rows):
-        return
-    print_title("What was asked", console)
-    for name, words in rows:
-        if words:
-            print_prose(Text(words), console, indent=12, first=Text(name, style="cyan"))
+    print_rows("What was asked", [row for row in rows if row[1]], console, indent=12)
 
 
 def _with_ids(words: Sequence[str], report: Outcome) -> str:
@@ -71,6 +64,5 @@ def _with_ids(words: Sequence[str], report: Outcome) -> str:
     told = []
     for word in words:
         ids = [one for one in _ids(word) if one in there and one != word.upper()]
-        more = f" and {len(ids) - _MOST_IDS} more" if len(ids) > _MOST_IDS else ""
-        told.append(f"{word} ({', '.join(ids[:_MOST_IDS])}{more})" if ids else word)
+        told.append(f"{word} ({several(ids, _MOST_IDS)})" if ids else word)
     return ", ".join(told)

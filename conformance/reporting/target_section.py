@@ -8,12 +8,13 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
+from ..grouping import grouped
 from ..judging.verdicts import CaseCount, Deviation, Result, Verdict
 from ..results.outcome import Outcome
 from .causes import independent_violations, print_causes, scripts_without_cause, unexplained_consequences
 from .conclusion import target_conclusion
 from .failures import findings, print_advice, print_failures
-from .layout import print_prose, print_title, rule
+from .layout import print_prose, print_rows, print_title, rule
 from .overview import print_legend, print_section, sections
 from .own_settings import print_own_settings
 from .symbols import COLOURS, Symbols
@@ -52,21 +53,20 @@ _HEADINGS = {
 
 
 def _print_reasons(results: Sequence[Result], verdict: Verdict, console: Console, symbols: Symbols) -> None:
-    grouped: dict[str, list[Result]] = {}
-    for result in results:
-        if result.verdict is verdict:
-            grouped.setdefault(_reason_in_words(result), []).append(result)
-    if not grouped:
-        return
-    print_title(_HEADINGS[verdict], console)
-    for reason, members in grouped.items():
-        _print_line(reason, _where(members), verdict, console, symbols)
+    reasons = grouped((_reason_in_words(one), one) for one in results if one.verdict is verdict)
+    lines = [(reason, _where(members)) for reason, members in reasons.items()]
+    _print_lines(_HEADINGS[verdict], lines, verdict, console, symbols)
 
 
-def _print_line(words: str, where: str, verdict: Verdict, console: Console, symbols: Symbols) -> None:
-    """Print words and where they apply, after the symbol of a verdict."""
-    line = Text.assemble(f"{words} ", (f"({where})", "dim"))
-    print_prose(line, console, indent=2, first=Text(symbols.verdicts[verdict], style=COLOURS[verdict]))
+def _print_lines(
+    title: str, lines: Sequence[tuple[str, str]], verdict: Verdict, console: Console, symbols: Symbols
+) -> None:
+    """Print words and where they apply, each after the symbol of a verdict; without any, no title either."""
+    if lines:
+        print_title(title, console)
+    for words, where in lines:
+        line = Text.assemble(f"{words} ", (f"({where})", "dim"))
+        print_prose(line, console, indent=2, first=Text(symbols.verdicts[verdict], style=COLOURS[verdict]))
 
 
 def _where(results: Sequence[Result]) -> str:
@@ -98,9 +98,8 @@ def deviation_in_words(one: Deviation) -> str:
 
 def _print_unmet(report: Outcome, console: Console, symbols: Symbols) -> None:
     """Print the entries of expected failures that are wrong."""
-    if not report.unmet():
-        return
-    print_title("Expected failures that did not happen", console, "bold red")
+    if report.unmet():
+        print_title("Expected failures that did not happen", console, "bold red")
     for one in report.unmet():
         sign = Text(symbols.verdicts[Verdict.FAIL], style=COLOURS[Verdict.FAIL])
         words = f"{one.requirement} ({one.reason}): {one.wrong}"
@@ -109,97 +108,70 @@ def _print_unmet(report: Outcome, console: Console, symbols: Symbols) -> None:
 
 def _print_unseen(report: Outcome, console: Console, symbols: Symbols) -> None:
     """Print the known violations that did not show, which the framework may have fixed."""
-    grouped: dict[str, list[Result]] = {}
-    for result, one in report.unseen():
-        grouped.setdefault(deviation_in_words(one), []).append(result)
-    if not grouped:
-        return
-    print_title("Known violations that did not show: fixed upstream?", console)
-    for words, members in grouped.items():
-        _print_line(words, _where(members), Verdict.ADVICE, console, symbols)
+    deviations = grouped((deviation_in_words(one), result) for result, one in report.unseen())
+    lines = [(words, _where(members)) for words, members in deviations.items()]
+    _print_lines("Known violations that did not show: fixed upstream?", lines, Verdict.ADVICE, console, symbols)
 
 
 def _print_declined(report: Outcome, console: Console, symbols: Symbols) -> None:
     """Print why calls were declined and for how many cases; if other cases were judged, for which requirements."""
-    calls: dict[str, list[CaseCount]] = {}
-    for one in report.taken:
-        for reason in one.declined:
-            calls.setdefault(reason, []).append(one)
+    calls = grouped((reason, one) for one in report.taken for reason in one.declined)
     told = {*calls, *(r.reason for r in report.results if r.verdict is Verdict.UNSUPPORTED)}
-    partly: dict[str, list[Result]] = {}
-    for result in report.results:
-        for reason in result.declined.keys() - told:
-            partly.setdefault(reason, []).append(result)
+    partly = grouped((reason, one) for one in report.results for reason in one.declined.keys() - told)
     lines = []
     for reason, members in calls.items():
         declined, cases = sum(m.declined[reason] for m in members), sum(m.cases for m in members)
         lines.append((reason, f"{declined:,} of {cases:,} cases; {_bindings_and_dtypes(members)}"))
     lines += [(reason, f"somewhere in {_where(results)}") for reason, results in partly.items()]
-    if not lines:
-        return
     # Part of what a requirement needs may be a derivative, or a part, rather than a call.
-    print_title(
-        "What the target declines or lacks in some cases" if partly else "Calls that the target declines", console
-    )
-    for reason, where in lines:
-        _print_line(reason, where, Verdict.UNSUPPORTED, console, symbols)
+    title = "What the target declines or lacks in some cases" if partly else "Calls that the target declines"
+    _print_lines(title, lines, Verdict.UNSUPPORTED, console, symbols)
 
 
 def _print_modes(report: Outcome, console: Console) -> None:
-    modes: dict[tuple[str, str], list[str]] = {}
-    for one in report.taken:
-        if one.mode:
-            modes.setdefault((one.mode, one.mode_reason or "as asked"), []).append(one.binding)
-    if not modes:
-        return
-    print_title("Judged in one mode", console)
-    for (mode, reason), names in modes.items():
-        print_prose(Text(f"{several(names)}: {reason}"), console, indent=12, first=Text(mode, style="cyan"))
+    modes = grouped(((one.mode, one.mode_reason or "as asked"), one.binding) for one in report.taken if one.mode)
+    rows = [(mode, f"{several(names)}: {reason}") for (mode, reason), names in modes.items()]
+    print_rows("Judged in one mode", rows, console, indent=12)
 
 
 def _print_conventions(report: Outcome, console: Console) -> None:
-    declared: dict[tuple[str, str], list[str]] = {}
-    for subject in report.subjects:
-        reasons = subject.get("reasons") or {}
-        for key, value in (subject.get("conventions") or {}).items():
-            name = str(subject.get("binding", ""))
-            declared.setdefault((f"{key}={value}", str(reasons.get(key, ""))), []).append(name)
-    if not declared:
-        return
-    print_title("Declared conventions", console)
-    for (convention, reason), names in declared.items():
-        line = Text(f"{', '.join(dict.fromkeys(names))}{': ' if reason else ''}{reason}")
-        print_prose(line, console, indent=28, first=Text(convention, style="cyan"))
+    declared = grouped(
+        ((f"{key}={value}", str((subject.get("reasons") or {}).get(key, ""))), str(subject.get("binding", "")))
+        for subject in report.subjects
+        for key, value in (subject.get("conventions") or {}).items()
+    )
+    rows = [
+        (convention, f"{', '.join(dict.fromkeys(names))}{': ' if reason else ''}{reason}")
+        for (convention, reason), names in declared.items()
+    ]
+    print_rows("Declared conventions", rows, console, indent=28)
 
 
 def _print_excuses(report: Outcome, console: Console) -> None:
     """Print what a binding would have to declare to conform, once for all its violations."""
-    found = [(subject, subject["passes_under"]) for subject in report.subjects if subject.get("passes_under")]
-    if not found:
-        return
-    print_title("Would pass if it declared this (judged on all of its cases)", console)
-    for subject, declaration in found:
+    rows = []
+    for subject in report.subjects:
+        declaration = subject.get("passes_under")
+        if not declaration:
+            continue
         binding = str(subject.get("binding", ""))
         own = [one for one in report.results if (one.binding, one.op) == (binding, subject.get("op"))]
         upstream = [one.requirement for one in own if one.upstream is not None]
         unjudged = [one.requirement for one in own if one.verdict is Verdict.ERROR]
         but = f", but for {several(upstream, 6)}, as upstream" if upstream else ""
         but += f"; {several(unjudged, 6)} could not be judged" if unjudged else ""
-        print_prose(Text(f"{binding}{but}"), console, indent=28, first=Text(", ".join(declaration), style="cyan"))
+        rows.append((", ".join(declaration), f"{binding}{but}"))
+    print_rows("Would pass if it declared this (judged on all of its cases)", rows, console, indent=28)
 
 
 def _print_measured(report: Outcome, console: Console) -> None:
     """Print what every function on a platform does, which is therefore no choice of the functions judged."""
-    found: dict[tuple[str, str, str], None] = {}
+    rows: dict[tuple[str, str], None] = {}
     for subject in report.subjects:
         for trait in subject.get("measured") or ():
             place = f"{subject.get('framework', '')} on {subject.get('device', '')}"
-            found[(trait["convention"], place, f"{', '.join(trait['dtypes'])}: {trait['evidence']}")] = None
-    if not found:
-        return
-    print_title("Measured on the platform, so it applies to every function there", console)
-    for convention, place, evidence in found:
-        print_prose(Text(f"{place}, {evidence}"), console, indent=28, first=Text(convention, style="cyan"))
+            rows[(trait["convention"], f"{place}, {', '.join(trait['dtypes'])}: {trait['evidence']}")] = None
+    print_rows("Measured on the platform, so it applies to every function there", rows, console, indent=28)
 
 
 def print_target(report: Outcome, position: Position, told: PrintedAdvice, console: Console, symbols: Symbols) -> None:
@@ -278,6 +250,5 @@ def _print_advice(report: Outcome, told: PrintedAdvice, console: Console, symbol
 def _print_verdict(report: Outcome, console: Console) -> None:
     """Print the verdict on the target."""
     console.print()
-    words, style = target_conclusion(report)
     (name,) = report.targets
-    print_prose(Text.assemble((name, "bold"), ": ", (words, style)), console)
+    print_prose(Text.assemble((name, "bold"), ": ", target_conclusion(report)), console)

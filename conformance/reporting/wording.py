@@ -36,9 +36,9 @@ def page_order(identifiers: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(identifiers), key=lambda i: position.get(i, len(position))))
 
 
-def cases_in_words(count: int) -> str:
-    """The number of cases in words: "1 case", "2,498 cases"."""
-    return f"{count:,} case{'' if count == 1 else 's'}"
+def counted(count: int, what: str) -> str:
+    """A number of things: "1 case", "2,498 cases"."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def several(words: Sequence[str], most: int = 4) -> str:

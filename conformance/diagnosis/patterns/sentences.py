@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...grouping import grouped
 from .observing import ObservedResult
 from .pattern import MOST_NAMES, WrongResult, with_verb
 from .place import Place
@@ -60,10 +61,8 @@ def sentence_of(wrong: Sequence[WrongResult], names: Sequence[str], outputs: Seq
 
 def clauses_of(wrong: Sequence[WrongResult]) -> list[str]:
     """One clause for all results that are wrong in the same words."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for one in wrong:
-        own = one.name if one.place is None else ""  # what has no place is told by itself
-        alike.setdefault((one.predicate, own), []).append(one.name)
+    # What has no place is told by itself.
+    alike = grouped(((one.predicate, one.name if one.place is None else ""), one.name) for one in wrong)
     return [f"{with_verb(names)} {predicate}" for (predicate, _), names in alike.items()]
 
 
