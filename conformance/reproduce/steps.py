@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import attrs
 import numpy as np
@@ -14,12 +13,38 @@ from ..judging.truth import gradient_name
 from ..judging.verdicts import Counterexample
 from .spelling import CannotWrite, Spelling, identifier
 
-#: Derivatives of derivatives, by the name that a check gives them: the function beside a target, and the helper.
-_NESTED = {
-    "jvp of the vjp": ("jvp_vjp", "jvp_of_vjp"),
-    "vjp of the jvp": ("vjp_jvp", "vjp_of_jvp"),
-    "jvp of the jvp": ("jvp_jvp", "jvp_of_jvp"),
+
+@attrs.frozen
+class _Derivative:
+    """A derivative of a call other than its gradients. "g" is the cotangent; _DIRECTIONS has the other letters."""
+
+    #: The function beside a target, and what it is handed after the arguments of the call.
+    function: str
+    handed: str
+    #: The framework's helper, and what it is handed after the function and its tensors.
+    helper: str
+    given: str
+    #: The variable of each result and the name that a check gives it, with a place for the input that it belongs to.
+    variable: str
+    words: str
+
+    @property
+    def of_inputs(self) -> bool:
+        """Whether it has a result for each input, and not only one for y."""
+        return "{}" in self.words
+
+
+#: By the name that a check gives them.
+_DERIVATIVES = {
+    "jvp": _Derivative("jvp", "t", "tangent", "t", "ty", "tangent of y"),
+    "vjp of the vjp": _Derivative("vjp_vjp", "gs", "second_order", "gs", "bar_{}", "second-order gradient of {}"),
+    "jvp of the vjp": _Derivative("jvp_vjp", "gt", "jvp_of_vjp", "tg", "bar_{}", "forward over reverse in {}"),
+    "vjp of the jvp": _Derivative("vjp_jvp", "tg", "vjp_of_jvp", "tg", "bar_{}", "reverse over forward in {}"),
+    "jvp of the jvp": _Derivative("jvp_jvp", "ta", "jvp_of_jvp", "ta", "tty", "forward over forward of y"),
 }
+
+#: The directions of a derivative: the letter that the names of their variables begin with, and the field of a call.
+_DIRECTIONS = {"t": "tangents", "s": "cotangents", "a": "tangents_again"}
 
 #: Calls that read something again, and what they read.
 _AGAIN = {
@@ -104,12 +129,8 @@ class _Writer:
             return self._overwritten(call, before[-1])
         if call.does == "vjp":
             return self._vjp(call) if call.of is None else self._pulled(call, before[call.of])
-        if call.does == "jvp":
-            return self._jvp(call)
-        if call.does == "vjp of the vjp":
-            return self._second_order(call)
-        if call.does in _NESTED:
-            return self._nested(call)
+        if call.does in _DERIVATIVES:
+            return self._derivative(call)
         raise CannotWrite(call.does)
 
     # Variables ------------------------------------------------------------------------------------------------
@@ -154,7 +175,7 @@ class _Writer:
         wrapper = "inferred" if call.mode == "inference" and self.spelling.has("inferred") else "untracked"
         if (call.mode == "inference" or self.spelling.untracked) and self.spelling.has(wrapper):
             expression = f"{wrapper}(lambda: {expression})"
-        return Step(call, (*lines, f"{', '.join(results.values())} = {expression}"), results, inputs)
+        return Step(call, (*lines, _assigned(results, expression)), results, inputs)
 
     def _differentiated(self, call: LoggedCall, inputs: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
         """Lines for y and the function that takes its gradients, by the framework."""
@@ -190,7 +211,7 @@ class _Writer:
         given, handed = self._tensors({"g": call.g}, layouts)
         if self._own:
             results = self._outputs()
-            made = [f"{', '.join(results.values())} = {self.spelling.call(call, inputs)}", *given]
+            made = [_assigned(results, self.spelling.call(call, inputs)), *given]
             taken, gradients = self._by_hand(call, inputs, handed["g"])
         else:
             made, results = self._differentiated(call, inputs)
@@ -212,8 +233,9 @@ class _Writer:
         names = self.spelling.operator.differentiable
         gradients = self._gradients(names)
         expression = self.spelling.call(call, inputs, f"{self.spelling.function}_vjp", g)
-        line = f"{', '.join(gradients.values())} = {expression}"
-        return line, {gradient_name(n): gradients[gradient_name(n)] for n in names if call.inputs[n] is not None}
+        return _assigned(gradients, expression), {
+            gradient_name(n): gradients[gradient_name(n)] for n in names if call.inputs[n] is not None
+        }
 
     def _pulled(self, call: LoggedCall, first: Step) -> Step:
         """The gradients of an earlier call."""
@@ -245,119 +267,72 @@ class _Writer:
                 lines.append(f"{inputs[name]} = overwritten({first.inputs[name]}, {other}, {fresh})")
         if call.g is None:
             results = self._outputs()
-            line = f"{', '.join(results.values())} = {self.spelling.call(call, inputs)}"
-            return Step(call, (*lines, line), results, inputs)
+            return Step(call, (*lines, _assigned(results, self.spelling.call(call, inputs))), results, inputs)
         return self._with_gradients(call, lines, inputs, {})
 
     # Other derivatives ----------------------------------------------------------------------------------------
 
-    def _directions(self, call: LoggedCall, given: Mapping[str, Any], prefix: str) -> tuple[list[str], dict[str, str]]:
-        """A tensor for each input that moves; zero if none is given."""
-        names = self.spelling.operator.differentiable
-        if not self._beside(call):
-            names = differentiable(self.spelling.operator.name, call.inputs)
-        arrays: dict[str, np.ndarray | None] = {}
-        for name in names:
-            like = call.inputs[name]
-            if like is not None:
-                one = given.get(name)
-                arrays[f"{prefix}{name}"] = np.zeros_like(like) if one is None else one
-        return self._tensors(arrays, {})
-
-    def _beside(self, call: LoggedCall) -> bool:
-        """Whether the derivative is a function beside the target."""
-        name = {"jvp": "jvp", "vjp of the vjp": "vjp_vjp"}.get(call.does) or _NESTED[call.does][0]
-        if name in self.spelling.written_out and self.spelling.operator.composed:
-            raise CannotWrite("in NumPy its derivatives take parts that have derivatives of their own")
-        return name in self.spelling.written_out
-
-    def _explicit(self, variables: Mapping[str, str], prefix: str) -> list[str]:
-        return [variables.get(f"{prefix}{name}", "None") for name in self.spelling.operator.differentiable]
-
-    def _helper(self, name: str) -> str:
-        if not self.spelling.has(name):
-            raise CannotWrite(f"a script takes no {name.replace('_', ' ')} in this framework")
-        return name
-
-    def _jvp(self, call: LoggedCall) -> Step:
+    def _derivative(self, call: LoggedCall) -> Step:
+        """A derivative by the function beside the target, or else by the framework's helper."""
+        kind, record = _DERIVATIVES[call.does], self.spelling.operator
         lines, inputs = self._inputs(call)
-        moved, tangents = self._directions(call, call.tangents, "t")
-        ty = self._variable("ty")
-        if self._beside(call):
-            function = f"{self.spelling.function}_jvp"
-            made = [f"{ty} = {self.spelling.call(call, inputs, function, *self._explicit(tangents, 't'))}"]
+        own, moving = self._is_beside(kind.function), differentiable(record.name, call.inputs)
+        given, cotangent = self._tensors({"g": call.g}, {})
+        names = record.differentiable if own else moving
+        moved, handed = self._directions(call, kind, names)
+        lines += [*given, *moved]
+        handed["g"] = [*cotangent.values()]
+        if kind.function == "vjp_vjp":
+            names = record.second_order_results if own else (*moving, "g")
+        results = {name: self._variable(kind.variable.format(name)) for name in (names if kind.of_inputs else ("y",))}
+        if own:
+            arguments = [one for letter in kind.handed for one in handed[letter]]
+            expression = self.spelling.call(call, inputs, f"{self.spelling.function}_{kind.function}", *arguments)
         else:
-            names = differentiable(self.spelling.operator.name, call.inputs)
-            name = self._variable("call")
-            tensors, directions = _listed(inputs, names), _listed(tangents, [f"t{one}" for one in names])
-            helper = self._helper("tangent")
-            made = [
-                self._function(call, inputs, name, names),
-                f"{ty} = {helper}({name}, {tensors}, {directions})",
-            ]
-        return Step(call, (*lines, *moved, *made), {"tangent of y": ty}, inputs)
-
-    def _second_order(self, call: LoggedCall) -> Step:
-        lines, inputs = self._inputs(call)
-        given, handed = self._tensors({"g": call.g}, {})
-        record = self.spelling.operator
-        if self._beside(call):
-            moved, second = self._directions(call, call.cotangents, "s")
-            bars = {name: self._variable(f"bar_{name}") for name in record.second_order_results}
-            function = f"{self.spelling.function}_vjp_vjp"
-            expression = self.spelling.call(call, inputs, function, handed["g"], *self._explicit(second, "s"))
-            made = [f"{', '.join(bars.values())} = {expression}"]
-        else:
-            helper = self._helper("second_order")
-            moved, second = self._directions(call, call.cotangents, "s")
-            names = differentiable(record.name, call.inputs)
-            bars = {name: self._variable(f"bar_{name}") for name in (*names, "g")}
-            name = self._variable("call")
-            tensors, seconds = _listed(inputs, names), _listed(second, [f"s{one}" for one in names])
-            made = [
-                self._function(call, inputs, name, names),
-                f"{', '.join(bars.values())} = {helper}({name}, {tensors}, {handed['g']}, {seconds})",
-            ]
-        results = {
-            f"second-order gradient of {name}": variable
-            for name, variable in bars.items()
-            if name == "g" or call.inputs[name] is not None
-        }
-        return Step(call, (*lines, *given, *moved, *made), results, {**inputs, **handed})
-
-    def _nested(self, call: LoggedCall) -> Step:
-        beside, helper = _NESTED[call.does]
-        lines, inputs = self._inputs(call)
-        given, handed = self._tensors({"g": call.g}, {})
-        moved, tangents = self._directions(call, call.tangents, "t")
-        more, again = self._directions(call, call.tangents_again, "a") if call.g is None else ([], {})
-        names = self.spelling.operator.differentiable
-        bare = call.does == "jvp of the jvp"
-        results = {"y": self._variable("tty")} if bare else {one: self._variable(f"bar_{one}") for one in names}
-        if self._beside(call):
-            first, last = self._explicit(tangents, "t"), self._explicit(again, "a") if bare else [handed["g"]]
-            order = [*last, *first] if call.does == "jvp of the vjp" else [*first, *last]
-            expression = self.spelling.call(call, inputs, f"{self.spelling.function}_{beside}", *order)
-            made = [f"{', '.join(results.values())} = {expression}"]
-        else:
-            moving = differentiable(self.spelling.operator.name, call.inputs)
-            results = results if bare else {one: results.get(one) or self._variable(f"bar_{one}") for one in moving}
-            name = self._variable("call")
-            tensors, directions = _listed(inputs, moving), _listed(tangents, [f"t{one}" for one in moving])
-            last = _listed(again, [f"a{one}" for one in moving]) if bare else handed["g"]
-            variables = f"{', '.join(results.values())}{',' * (not bare and len(results) == 1)}"
-            made = [
-                self._function(call, inputs, name, moving),
-                f"{variables} = {self._helper(helper)}({name}, {tensors}, {directions}, {last})",
-            ]
-        words = {"jvp_vjp": "forward over reverse in", "vjp_jvp": "reverse over forward in"}
-        results_by_words = {
-            "forward over forward of y" if bare else f"{words[beside]} {name}": variable
+            function = self._variable("call")
+            lines.append(self._function(call, inputs, function, moving))
+            if not self.spelling.has(kind.helper):
+                raise CannotWrite(f"a script takes no {kind.helper.replace('_', ' ')} in this framework")
+            arguments = [handed["g"][0] if letter == "g" else _listed(handed[letter]) for letter in kind.given]
+            tensors = _listed([inputs[name] for name in moving])
+            expression = f"{kind.helper}({', '.join([function, tensors, *arguments])})"
+        comma = "," * (kind.of_inputs and len(results) == 1)
+        lines.append(f"{', '.join(results.values())}{comma} = {expression}")
+        told = {
+            kind.words.format(name): variable
             for name, variable in results.items()
-            if bare or call.inputs.get(name) is not None
+            if name in ("y", "g") or call.inputs.get(name) is not None
         }
-        return Step(call, (*lines, *given, *moved, *more, *made), results_by_words, {**inputs, **handed})
+        return Step(call, tuple(lines), told, {**inputs, **cotangent})
+
+    def _is_beside(self, function: str) -> bool:
+        """Whether the derivative is a function beside the target."""
+        if function in self.spelling.written_out and self.spelling.operator.composed:
+            raise CannotWrite("in NumPy its derivatives take parts that have derivatives of their own")
+        return function in self.spelling.written_out
+
+    def _directions(
+        self, call: LoggedCall, kind: _Derivative, names: Sequence[str]
+    ) -> tuple[list[str], dict[str, list[str]]]:
+        """The lines that make the directions, zero if none is given; and by letter the variables in order."""
+        lines, handed = [], {}
+        for letter, field in _DIRECTIONS.items():
+            if letter in kind.handed:
+                given: Mapping[str, np.ndarray | None] = getattr(call, field)
+                likes = {name: like for name in names if (like := call.inputs[name]) is not None}
+                arrays = {
+                    f"{letter}{name}": np.zeros_like(like) if (one := given.get(name)) is None else one
+                    for name, like in likes.items()
+                }
+                made, variables = self._tensors(arrays, {})
+                lines += made
+                handed[letter] = [variables.get(f"{letter}{name}", "None") for name in names]
+        return lines, handed
 
 
-def _listed(variables: Mapping[str, str], names: Sequence[str]) -> str:
-    return f"[{', '.join(variables[name] for name in names)}]"
+def _assigned(results: Mapping[str, str], expression: str) -> str:
+    return f"{', '.join(results.values())} = {expression}"
+
+
+def _listed(variables: Sequence[str]) -> str:
+    return f"[{', '.join(variables)}]"
