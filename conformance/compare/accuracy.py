@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 import numpy as np
 
-from ...adapters.binding import differentiable
 from ...reference.accuracy import AccuracyClass
 from ...reference.double_double import DD, div, mul, sqrt
 from ...spec.operators import OPERATORS
@@ -18,7 +17,7 @@ from ..cases.regimes import draw_group
 from ..judging.composed_truth import ComposedTruth
 from ..judging.findings import compare
 from ..judging.truth import Truth, arithmetic_of, gradient_name
-from .bench import NEGLIGIBLE_EPS, Bench, checked, checked_gradients
+from .bench import NEGLIGIBLE_EPS, Bench
 from .failing import UnclearAnswer
 from .plain import SHAPE, composed_case
 from .probe import BLOCKS, NORMALISATIONS, probe
@@ -63,8 +62,9 @@ class Observed:
     #: The variance that was used, divided by the biased one.
     divisor: float = 1.0
 
-    def ratio(self, accuracy: AccuracyClass, truth: Truth | ComposedTruth) -> float:
+    def ratio(self, accuracy: AccuracyClass) -> float:
         """The worst error divided by the envelope of a class."""
+        truth = self.case.truth("exact", "biased", Truth if self.case.operator in NORMALISATIONS else ComposedTruth)
         arithmetic, worst = arithmetic_of(self.case, accuracy), 0.0
         exact = truth.outputs() if "y" in self.results else truth.gradients()
         for name, got in self.results.items():
@@ -131,11 +131,7 @@ def _class(bench: Bench, classes: Sequence[AccuracyClass], cases: Iterator[Case]
         if gradients and not training:
             continue
         if gradients:
-            evaluation = bench.start(case)
-            checked(evaluation.outputs(), case)
-            names = differentiable(bench.operator, case.inputs)
-            pulled = checked_gradients(evaluation.pull(case.g).gradients(), case, names)
-            results = {gradient_name(name): value for name, value in pulled.items()}
+            results = {gradient_name(name): value for name, value in bench.pull(case).items()}
         else:
             results = {"y": bench.outputs(case)["y"]}
         n = case.layout.size
@@ -143,11 +139,7 @@ def _class(bench: Bench, classes: Sequence[AccuracyClass], cases: Iterator[Case]
     ratios: dict[str, float] = {}
     for accuracy in classes:
         name = _name(accuracy, bench) if classes is _ARITHMETICS else _name_of_storage(accuracy)
-        worst = 0.0
-        for seen in observed:
-            kind = Truth if bench.operator in NORMALISATIONS else ComposedTruth
-            worst = max(worst, seen.ratio(accuracy, seen.case.truth("exact", "biased", kind)))
-        ratios[name] = worst
+        worst = ratios[name] = max([0.0, *(one.ratio(accuracy) for one in observed)])
         if worst <= 1:
             return Cell(name, evidence={"ratios": ratios})
     return Cell("no class", evidence={"ratios": ratios})
@@ -193,25 +185,16 @@ def _stored(bench: Bench, *, gradients: bool) -> Cell:
     return _class(bench, classes, _narrow_cases(bench), gradients=gradients)
 
 
-@probe("float16", "float16: y", OPERATORS, dtype="float16")
-def float16(bench: Bench) -> Cell:
+def _storage_of_y(bench: Bench) -> Cell:
     """Finds what is rounded to 16 bits on the way to y."""
     return _stored(bench, gradients=False)
 
 
-@probe("float16_gradients", "float16: gradients", OPERATORS, dtype="float16")
-def float16_gradients(bench: Bench) -> Cell:
+def _storage_of_gradients(bench: Bench) -> Cell:
     """Finds what is rounded to 16 bits on the way to the gradients."""
     return _stored(bench, gradients=True)
 
 
-@probe("bfloat16", "bfloat16: y", OPERATORS, dtype="bfloat16")
-def bfloat16(bench: Bench) -> Cell:
-    """Finds what is rounded to 16 bits on the way to y."""
-    return _stored(bench, gradients=False)
-
-
-@probe("bfloat16_gradients", "bfloat16: gradients", OPERATORS, dtype="bfloat16")
-def bfloat16_gradients(bench: Bench) -> Cell:
-    """Finds what is rounded to 16 bits on the way to the gradients."""
-    return _stored(bench, gradients=True)
+for _dtype in ("float16", "bfloat16"):
+    probe(_dtype, f"{_dtype}: y", OPERATORS, dtype=_dtype)(_storage_of_y)
+    probe(f"{_dtype}_gradients", f"{_dtype}: gradients", OPERATORS, dtype=_dtype)(_storage_of_gradients)

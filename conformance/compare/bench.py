@@ -234,6 +234,11 @@ class Bench:
         cotangent = np.ones((groups, n)) if g is None else np.asarray(g, dtype=np.float64)
         return blank.replace(x=blank.layout.back(rows.astype(kind)), g=blank.layout.back(cotangent.astype(kind)))
 
+    def with_defaults(self, case: Case) -> Answer:
+        """The results of a case by group, in a call that leaves eps and momentum to the target."""
+        settings = {name: value for name, value in case.settings.items() if name not in ("eps", "momentum")}
+        return self.answer(attrs.evolve(case, settings=settings), asked=True, defaults=True)
+
     def declines(self, shape: tuple[int, ...], settings: Mapping[str, Any], *, asked: bool = False) -> str | None:
         """
         Why a call with x of this shape and these settings cannot be made; None if it can.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,12 @@ from .probe import probe
 from .table import Cell
 
 
-def _none(lacking: Unsupported) -> Cell:
-    return Cell("none", evidence={"reason": str(lacking)})
-
-
-def _available(found: dict[str, Any], case: Case, names: list[str]) -> Cell:
+def _available(take: Callable[[], dict[str, Any]], case: Case, names: list[str]) -> Cell:
     """The cell for derivatives that all exist, are finite and are not zero throughout."""
+    try:
+        found = take()
+    except Unsupported as lacking:
+        return Cell("none", evidence={"reason": str(lacking)})
     likes = {**case.inputs, "g": case.g}
     for name in names:
         value, like = found.get(name), likes[name]
@@ -36,43 +37,41 @@ def _available(found: dict[str, Any], case: Case, names: list[str]) -> Cell:
     return Cell("yes", evidence=evidence)
 
 
+def _drawn(case: Case, seed: int, number: int = 1) -> list[np.ndarray]:
+    """Normal values in the shape and dtype of x."""
+    random = np.random.Generator(np.random.Philox(seed))
+    return [random.standard_normal(case.x.shape).astype(case.x.dtype) for _ in range(number)]
+
+
 @probe("gradients", "gradients", OPERATORS)
 def gradients(bench: Bench) -> Cell:
     """Asks for the gradients of y with respect to everything that has one."""
     case = plain_case(bench)
     evaluation = bench.start(case)
     names = differentiable(bench.operator, case.inputs)
-    try:
-        found = evaluation.pull(case.g).gradients()
-    except Unsupported as lacking:
-        return _none(lacking)
-    return _available(checked_gradients(found, case, names), case, list(names))
+    return _available(lambda: checked_gradients(evaluation.pull(case.g).gradients(), case, names), case, list(names))
 
 
 @probe("second_order", "second order", OPERATORS)
 def second_order(bench: Bench) -> Cell:
     """Asks for the gradient of a gradient: of dx with respect to x and to the cotangent."""
     case = plain_case(bench)
-    second = np.random.Generator(np.random.Philox(5)).standard_normal(case.x.shape).astype(case.x.dtype)
-    try:
-        found = bench.session.vjp_vjp(case.inputs, case.settings, case.g, {"x": second}, parts=case.parts)
-    except Unsupported as lacking:
-        return _none(lacking)
+    (second,) = _drawn(case, 5)
     # With a part that does not depend on x, dx of some operators does not either. Then only g remains.
     names = ["x", "g"] if bench.record.normalises else ["g"]
-    return _available(found, case, names)
+    return _available(
+        lambda: bench.session.vjp_vjp(case.inputs, case.settings, case.g, {"x": second}, parts=case.parts), case, names
+    )
 
 
 @probe("forward_mode", "forward mode", OPERATORS)
 def forward_mode(bench: Bench) -> Cell:
     """Asks for the tangent of y for a tangent of x."""
     case = plain_case(bench)
-    tangent = np.random.Generator(np.random.Philox(6)).standard_normal(case.x.shape).astype(case.x.dtype)
-    try:
-        found = bench.session.jvp(case.inputs, case.settings, {"x": tangent}, parts=case.parts)
-    except Unsupported as lacking:
-        return _none(lacking)
-    return _available({"x": found}, case, ["x"])
+    (tangent,) = _drawn(case, 6)
+    return _available(
+        lambda: {"x": bench.session.jvp(case.inputs, case.settings, {"x": tangent}, parts=case.parts)}, case, ["x"]
+    )
 
 
 @probe("nested", "nested derivatives")
@@ -80,8 +79,7 @@ def nested(bench: Bench) -> Cell:
     """Asks for derivatives of a derivative in which forward mode is nested with another, for tangents of x."""
     case = plain_case(bench)
     bench.start(case)  # if the call itself raises, no derivative is missing
-    random = np.random.Generator(np.random.Philox(8))
-    first, again = (random.standard_normal(case.x.shape).astype(case.x.dtype) for _ in range(2))
+    first, again = _drawn(case, 8, 2)
     there, why = [], {}
     for kind, words in NESTED.items():
         other = {"x": again} if kind == "jvp_jvp" else case.g

@@ -44,12 +44,7 @@ def default_eps(bench: Bench) -> Cell:
 def _default(bench: Bench, known: Fit) -> tuple[float, str, float]:
     """The default in the bench's dtype, its text, and its largest relative error."""
     deviation = known.placement.told_at
-    case = bench.case([PATTERN * deviation])
-    given = {"eps", "momentum"}
-    case = type(case)(
-        case.operator, case.inputs, {k: v for k, v in case.settings.items() if k not in given}, case.g, parts=case.parts
-    )
-    factor = ratio_of(bench.answer(case, asked=True, defaults=True).group, deviation)
+    factor = ratio_of(bench.with_defaults(bench.case([PATTERN * deviation])).group, deviation)
     eps = known.placement.solved(deviation * math.sqrt(known.divisor), factor)
     # The largest error of the solution: a few roundings of the dtype, and the rounding of eps to float32.
     tolerance = max(64 * bench.format.unit_roundoff, 2.0**-22)

@@ -49,10 +49,7 @@ def default_momentum(bench: Bench) -> Cell:
     if bench.binding.defaults is None:
         raise ByCaller(f"{bench.binding.name} has no default momentum")
     wide = bench.widest
-    case = wide.case([_VALUES], running=(_OLD, _OLD))
-    settings = {key: value for key, value in case.settings.items() if key not in ("eps", "momentum")}
-    case = type(case)(case.operator, case.inputs, settings, case.g)
-    weight = _weight(wide.answer(case, asked=True, defaults=True))
+    weight = _weight(wide.with_defaults(wide.case([_VALUES], running=(_OLD, _OLD))))
     # The running mean is rounded to its dtype. The weight keeps all but a few of its digits.
     tolerance = max(256 * wide.format.unit_roundoff, 2.0**-20)
     return Cell(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -41,17 +42,21 @@ def _named(bench: Bench, found: float, names: Mapping[float, str], of: str) -> s
     return f"{shortest(found, 2.0**-9)} times {'biased' if of == 'variance' else 'the mean'}"
 
 
-def _off_zero(bench: Bench) -> np.ndarray:
-    """y for 0, 0, 16, 16. The first value has the sign of x - mean; without a mean it is 0."""
-    return bench.call([PATTERN * 8.0 + 8.0], eps=NEGLIGIBLE_EPS).group
+def _measured(bench: Bench) -> tuple[float, np.ndarray, dict[str, Any]]:
+    """
+    The relative variance, y for 0, 0, 16, 16, and both as evidence.
+
+    The first value of y has the sign of x - mean; without a mean it is 0.
+    """
+    found = bench.once("relative_variance", relative_variance)
+    moved = bench.call([PATTERN * 8.0 + 8.0], eps=NEGLIGIBLE_EPS).group
+    return found, moved, {"relative": found, "moved": [float(v) for v in moved]}
 
 
 @probe("variance", "variance", (*CENTRED, *BLOCKS))
 def variance(bench: Bench) -> Cell:
     """Finds the divisor from four values, and from these values shifted whether the mean is subtracted."""
-    found = bench.once("relative_variance", relative_variance)
-    moved = _off_zero(bench)
-    evidence = {"relative": found, "moved": [float(v) for v in moved]}
+    found, moved, evidence = _measured(bench)
     if not np.all(np.isfinite(moved)) or moved[0] >= 0:
         return Cell("mean not subtracted", evidence=evidence)
     return Cell(_named(bench, found, _DIVISORS, "variance"), evidence=evidence)
@@ -60,8 +65,6 @@ def variance(bench: Bench) -> Cell:
 @probe("mean_square", "mean square", (name for name in NORMALISATIONS if not OPERATORS[name].centred))
 def mean_square(bench: Bench) -> Cell:
     """Finds the divisor from four values whose mean is 0, and whether a mean is subtracted, which is wrong."""
-    found = bench.once("relative_variance", relative_variance)
-    moved = _off_zero(bench)
-    evidence = {"relative": found, "moved": [float(v) for v in moved]}
+    found, moved, evidence = _measured(bench)
     text = _named(bench, found, _OF_SQUARES, "mean square")
     return Cell(text if moved[0] == 0 else f"{text}; mean subtracted", evidence=evidence)
