@@ -18,6 +18,7 @@ from ...spec.errata import errata
 from ...spec.errors import NormspecError, TargetLost
 from ..engine.asking import asking
 from ..engine.engine import Run
+from ..grouping import grouped
 from ..judging.defects import words
 from ..judging.subject import Subject
 from ..judging.truth import is_about_gradients
@@ -45,27 +46,25 @@ def diagnosed(run: Run, report: Report) -> Report:
     """
     if not run.plan.explain or report.stopped:
         return report
-    failing: dict[tuple[str, str, str], list[Result]] = {}  # by target, operator and binding
-    for result in filter(is_violation, report.results):
-        if result.upstream is None:  # the framework's own mistake
-            failing.setdefault((result.target, result.op, result.binding), []).append(result)
+    failing = grouped(
+        ((one.target, one.op, one.binding), one)
+        for one in filter(is_violation, report.results)
+        if one.upstream is None  # the framework's own mistake
+    )
     causes: list[Cause] = []
     notes = list(report.notes)
-    with np.errstate(all="ignore"):
-        for target in run.plan.targets:
-            for binding in target.bindings:
-                place = (target.name, binding.operator, binding.name)
-                if place in failing and binding.seams is None:
-                    try:
-                        with asking(target, report):
-                            found = _causes_of_binding(run, target, binding, failing[place], report)
-                        causes += found
-                    except TargetLost as lost:
-                        notes.append(_without_cause(binding, f"the target {lost.reason}"))
-                    except NormspecError as error:  # the user's own mistake
-                        notes.append(_without_cause(binding, str(error)))
-                    except Exception as error:  # our own error: the violations stand without a cause
-                        notes.append(_without_cause(binding, words(error)))
+    for target, binding in _diagnosed_bindings(run):
+        place = (target.name, binding.operator, binding.name)
+        if place in failing:
+            try:
+                with asking(target, report), np.errstate(all="ignore"):
+                    causes += _causes_of_binding(run, target, binding, failing[place], report)
+            except TargetLost as lost:
+                notes.append(_without_cause(binding, f"the target {lost.reason}"))
+            except NormspecError as error:  # the user's own mistake
+                notes.append(_without_cause(binding, str(error)))
+            except Exception as error:  # our own error: the violations stand without a cause
+                notes.append(_without_cause(binding, words(error)))
     causes = _merged(causes)
     with_causes = attrs.evolve(
         report, causes=tuple(causes), results=tuple(with_cause(result, causes) for result in report.results)
@@ -73,6 +72,11 @@ def diagnosed(run: Run, report: Report) -> Report:
     results, lost = _with_consequences(run, with_causes)
     causes = [cause if cause.is_known else _led_by_standing(cause, results) for cause in causes]
     return attrs.evolve(with_causes, causes=tuple(causes), results=results, notes=(*notes, *lost))
+
+
+def _diagnosed_bindings(run: Run) -> list[tuple[Target, Binding]]:
+    """The bindings whose violations are diagnosed, each with its target: no layer that has its own sublayers."""
+    return [(target, one) for target in run.plan.targets for one in target.bindings if one.seams is None]
 
 
 def _without_cause(binding: Binding, why: str) -> str:
@@ -85,7 +89,7 @@ def _causes_of_binding(
     """The mistakes in one binding. One found in a dtype is tried first in the next."""
     causes: list[Cause] = []
     known: tuple[tuple[str, ...], ...] = ()
-    nameless: list[tuple[str, Search]] = []
+    nameless: list[Search] = []
     excuses: list[Excuse] = []
     unexplained: set[str] = set()
     for dtype in sorted({result.dtype for result in violations}, key=DTYPES_BY_CLARITY.index):
@@ -105,75 +109,63 @@ def _causes_of_binding(
         found = None if excused else search.alone or search.together
         if excused:
             excuses += excused
-            causes += [
-                one
-                for excuse in excused
-                if excuse.beside is not None
-                for one in _causes_of(target, binding, dtype, excuse.beside)
-            ]
+            for excuse in excused:
+                causes += [] if excuse.beside is None else _causes_of(search.subject, excuse.beside)
         elif found is not None:
             second = SecondSearch.after(search, found).found()
-            found = second if second is not None and _causes_of(target, binding, dtype, second) else found
+            found = second if second is not None and _causes_of(search.subject, second) else found
             known = tuple(dict.fromkeys((*known, *(candidate.names for candidate in found.candidates))))
-            causes += _causes_of(target, binding, dtype, found)
+            causes += _causes_of(search.subject, found)
         elif not causes:
-            nameless.append((dtype, search))
+            nameless.append(search)
         if not FORMATS[dtype].narrow:
             explained = () if found is None else found.explains
             unexplained.update(one.requirement for one in here if one.requirement not in explained)
     named = frozenset(name for cause in causes if cause.faults for name in cause.explains)
-    causes = causes or _descriptions(target, binding, nameless)
+    causes = causes or _descriptions(nameless)
     return causes + [
-        _cause_of_excuse(target, binding, excuse, left)
+        _cause_of_excuse(excuse, left)
         for excuse in in_one_class(excuses)
         if (left := tuple(name for name in excuse.excuses if name not in named))
     ]
 
 
-def _cause_of_excuse(target: Target, binding: Binding, excuse: Excuse, excuses: tuple[str, ...]) -> Cause:
-    """A convention that the target follows without declaring it, as the cause of what no mistake explains."""
-    first = excuses[0]
+def _cause(subject: Subject, sentence: str, identifier: str, explains: tuple[str, ...], **more: Any) -> Cause:
+    """A cause in one binding and dtype, against a requirement; ``more``: other fields."""
+    fields = {"faults": (), **_requirement_fields(identifier), **more}
     return Cause(
-        target=target.name,
-        op=binding.operator,
-        bindings=(binding.name,),
-        dtypes=(excuse.dtype,),
-        faults=(),
-        sentence=excuse.sentence,
-        explains=excuses,
-        convention=excuse.declaration,
-        **{**_requirement_fields(first), "remedy": excuse.remedy, "errata": ()},
+        target=subject.target.name,
+        op=subject.operator,
+        bindings=(subject.binding.name,),
+        dtypes=(subject.dtype,),
+        sentence=sentence,
+        explains=explains,
+        **fields,
     )
 
 
-def _descriptions(target: Target, binding: Binding, nameless: Sequence[tuple[str, Search]]) -> list[Cause]:
+def _cause_of_excuse(excuse: Excuse, explains: tuple[str, ...]) -> Cause:
+    """A convention that the target follows without declaring it, as the cause of what no mistake explains."""
+    fields = {"convention": excuse.declaration, "remedy": excuse.remedy, "errata": ()}
+    return _cause(excuse.subject, excuse.sentence, explains[0], explains, **fields)
+
+
+def _descriptions(nameless: Sequence[Search]) -> list[Cause]:
     """Descriptions of the violations, where no mistake of the library matches in any dtype."""
     causes: list[Cause] = []
     pattern: Pattern | None = None
-    for dtype, search in nameless:
+    for search in nameless:
         describer = Describer.after(search)
         again = None if pattern is None else describer.again(pattern)
         found = again or describer.described()
-        if found is None:
-            continue
-        pattern = pattern or found
-        causes.append(
-            Cause(
-                target=target.name,
-                op=binding.operator,
-                bindings=(binding.name,),
-                dtypes=(dtype,),
-                faults=(),
-                sentence=found.sentence,
-                explains=found.explains,
-                begins=found.begins,
-                **_requirement_fields(found.explains[0]),
-            )
-        )
+        if found is not None:
+            pattern = pattern or found
+            leading = found.explains[0]
+            causes.append(_cause(search.subject, found.sentence, leading, found.explains, begins=found.begins))
     return causes
 
 
-def _causes_of(target: Target, binding: Binding, dtype: str, found: Explanation) -> list[Cause]:
+def _causes_of(subject: Subject, found: Explanation) -> list[Cause]:
     """
     A cause for each mistake, together with the mistakes that cannot be told apart from it.
 
@@ -192,19 +184,11 @@ def _causes_of(target: Target, binding: Binding, dtype: str, found: Explanation)
     causes = []
     for place, fault in enumerate(first.faults):
         faults = (fault, *(one for one in alike[place] if one is not fault))
-        explained = tuple(name for name, places in found.explains.items() if place in places)
-        causes.append(
-            Cause(
-                target=target.name,
-                op=binding.operator,
-                bindings=(binding.name,),
-                dtypes=(dtype,),
-                faults=tuple(one.name for one in faults),
-                sentence=" Or: ".join(dict.fromkeys(one.summary for one in faults)),
-                explains=tuple(sorted(explained, key=lambda name: name != fault.requirement)),
-                **_requirement_fields(fault.requirement),
-            )
-        )
+        sentence = " Or: ".join(dict.fromkeys(one.summary for one in faults))
+        explained = (name for name, places in found.explains.items() if place in places)
+        explains = tuple(sorted(explained, key=lambda name: name != fault.requirement))
+        names = tuple(one.name for one in faults)
+        causes.append(_cause(subject, sentence, fault.requirement, explains, faults=names))
     return causes
 
 
@@ -255,45 +239,30 @@ def _with_consequences(run: Run, report: Report) -> tuple[tuple[Result, ...], li
     """The results, with what the unexplained ones follow from; and notes on errors in finding that out."""
     found: dict[tuple[str, str, str, str], Mapping[str, tuple[str, ...]]] = {}
     notes: list[str] = []
-    with np.errstate(all="ignore"):
-        for target in run.plan.targets:
-            for binding in target.bindings:
-                for dtype in DTYPES if binding.seams is None else ():
-                    place = (target.name, binding.operator, binding.name, dtype)
-                    violations = [one for one in report.results if is_violation(one) and _place(one) == place]
-                    named = _explained_by_faults(violations, report.causes)
-                    if all(one.requirement in named for one in violations):
-                        continue
-                    try:
-                        with asking(target, report):
-                            follows = _consequences(run, target, binding, dtype, violations, named, report)
-                        found[place] = follows
-                    except TargetLost:  # so each violation stands by itself
-                        continue
-                    except Exception as error:  # our own error: each violation stands by itself
-                        notes.append(
-                            f"the consequences of the violations of {binding.name} were not found: {words(error)}"
-                        )
+    violations = grouped((_place(one), one) for one in filter(is_violation, report.results))
+    for target, binding in _diagnosed_bindings(run):
+        for dtype in DTYPES:
+            place = (target.name, binding.operator, binding.name, dtype)
+            here = violations.get(place, [])
+            named = _explained_by_faults(here, report.causes)
+            if all(one.requirement in named for one in here):
+                continue
+            try:  # where that fails, each violation stands by itself
+                with asking(target, report), np.errstate(all="ignore"):
+                    subject = _subject(run, target, binding, dtype, report)
+                    wide = widest(target.dtypes)
+                    measured = _subject(run, target, binding, wide, report) if wide else None
+                    known = {one.requirement: one.follows_from for one in here if one.follows_from}
+                    found[place] = Consequences(subject, here, named, measured, known).found()
+            except TargetLost:
+                continue
+            except Exception as error:  # our own error
+                notes.append(f"the consequences of the violations of {binding.name} were not found: {words(error)}")
     results = (
         attrs.evolve(one, follows_from=found.get(_place(one), {}).get(one.requirement, one.follows_from))
         for one in report.results
     )
     return tuple(results), notes
-
-
-def _consequences(
-    run: Run,
-    target: Target,
-    binding: Binding,
-    dtype: str,
-    violations: Sequence[Result],
-    named: frozenset[str],
-    report: Report,
-) -> Mapping[str, tuple[str, ...]]:
-    wide = widest(target.dtypes)
-    of = None if not wide else _subject(run, target, binding, wide, report)
-    known = {one.requirement: one.follows_from for one in violations if one.follows_from}
-    return Consequences(_subject(run, target, binding, dtype, report), violations, named, of, known).found()
 
 
 def _subject(run: Run, target: Target, binding: Binding, dtype: str, report: Report) -> Subject:

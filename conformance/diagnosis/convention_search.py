@@ -42,7 +42,7 @@ _CASES_SLOW = 8
 class Excuse:
     """A convention under which violations are gone, on the cases that showed them."""
 
-    dtype: str
+    subject: Subject
     convention: str
     value: str
     #: The requirements that are satisfied under it, the most telling one first.
@@ -65,17 +65,13 @@ class Excuse:
         """What to change."""
         return remedy_of([self.declaration])
 
-    def with_value(self, value: str) -> Excuse:
-        """The same under another value."""
-        return attrs.evolve(self, value=value)
-
 
 def in_one_class(excuses: Sequence[Excuse]) -> list[Excuse]:
     """The excuses of several dtypes, those of storage with the weakest of their classes, which excuses them all."""
     weakest = max(
         (one.value for one in excuses if one.convention == "storage"), key=CONVENTIONS["storage"].index, default=""
     )
-    return [one.with_value(weakest) if one.convention == "storage" else one for one in excuses]
+    return [attrs.evolve(one, value=weakest) if one.convention == "storage" else one for one in excuses]
 
 
 @attrs.define(slots=False)
@@ -124,7 +120,7 @@ class ConventionSearch:
                 subject, known = self._under(storage=value), self.search.known
                 beside = Search(subject, left, self.search.satisfied, known).violated_again
             if (beside is not None or not left) and self._holds(gone, value, beside):
-                return Excuse(self.search.subject.dtype, "storage", value, _most_telling_first(gone), beside)
+                return Excuse(self.search.subject, "storage", value, _most_telling_first(gone), beside)
         return None
 
     def _staying(self, violations: Sequence[Result], value: str, known: Sequence[Result] = ()) -> list[Result]:
@@ -172,7 +168,7 @@ class ConventionSearch:
         subject = self._under(storage=storage.value, mixed_dtypes="promoted")
         gone = tuple(one.requirement for one in left if not self._stays(subject, one))
         if _DTYPES.intersection(gone):
-            yield Excuse(subject.dtype, "mixed_dtypes", "promoted", gone)
+            yield Excuse(subject, "mixed_dtypes", "promoted", gone)
 
     def _under(self, **conventions: str) -> Subject:
         """The subject, judged as if it declared these conventions."""

@@ -210,7 +210,8 @@ class QuestionMaker:
                     found[result.requirement] = question
         return found
 
-    def plain_questions(self) -> Iterator[Question]:
+    @cached_property
+    def plain_questions(self) -> list[Question]:
         """
         The outputs and gradients of the cases that show violations.
 
@@ -224,7 +225,12 @@ class QuestionMaker:
         some = dict.fromkeys([one for one in shown if not is_extreme(one)] or shown)
         return self._plain_questions_on([*some][: _PLAIN_SLOW if self.subject.slow else None])
 
-    def fresh_questions(self) -> Iterator[Question]:
+    @cached_property
+    def fresh_questions(self) -> list[Question]:
+        """The questions of `new_fresh_questions`, made once."""
+        return self.new_fresh_questions()
+
+    def new_fresh_questions(self) -> list[Question]:
         """
         The outputs and gradients of cases that were not chosen for a violation.
 
@@ -241,7 +247,8 @@ class QuestionMaker:
         made = (self.question(one, self.checks[requirement]) for one in quick_cases(self.subject, FRESH_SEED))
         yield from islice((one for one in made if one is not None), _FRESH_CHECKS)
 
-    def size_questions(self) -> Iterator[Question]:
+    @cached_property
+    def size_questions(self) -> list[Question]:
         """
         The outputs and gradients with one extent after the other at sizes around the limits of blocks.
 
@@ -255,7 +262,8 @@ class QuestionMaker:
             return self._plain_questions_on(swept)
         return self._plain_questions_on([*swept, *(_with_contents_of(shown.description, one) for one in swept)])
 
-    def shape_questions(self) -> Iterator[Question]:
+    @cached_property
+    def shape_questions(self) -> list[Question]:
         """The outputs and gradients of one case of the deck for each rank, place of the channels and number of axes."""
         shapes: dict[tuple[int, ...], Description] = {}
         for one in self._deck():
@@ -264,26 +272,28 @@ class QuestionMaker:
                 shapes.setdefault((*dimensions, one.rank, one.channel_axis), tamed(one))
         return self._plain_questions_on(shapes.values())
 
-    def contrasting_questions(self) -> Iterator[Question]:
+    @cached_property
+    def contrasting_questions(self) -> list[Question]:
         """
         Questions on cases that differ from those that show violations in one condition that a mistake may have.
 
         A case that was simplified satisfies many conditions at once: no gamma and several axes, a running mean of 0
         beside a variance of 1, or a small cotangent in its one group.
         """
-        for name, question in self.violated_checks.items():
-            for other in () if name in COSTLY else with_another_form(question.description):
-                made = self.question(other, question.check)
-                if made is not None:
-                    yield made
+        found = [
+            self.question(other, question.check)
+            for name, question in self.violated_checks.items()
+            for other in (() if name in COSTLY else with_another_form(question.description))
+        ]
         shown = dict.fromkeys(question.description for question in self.violated_checks.values())
         if OPERATORS[self.operator].has_modes:
             for description in shown:
-                yield from self._on_changed_case(description, with_new_statistics, gradient_choices(self.subject))
+                found += self._on_changed_case(description, with_new_statistics, gradient_choices(self.subject))
         if OPERATORS[self.operator].normalises and not self.subject.forward_only:
             for description in islice(shown, 1):
                 two = attrs.evolve(description, groups=(("normal", 0), ("normal", 1)), **ITS_OWN_SIDES)
-                yield from self._on_changed_case(two, with_cotangents_apart, (True,))
+                found += self._on_changed_case(two, with_cotangents_apart, (True,))
+        return [one for one in found if one is not None]
 
     def _on_changed_case(
         self, description: Description, changed: Callable[[Case], Iterable[Case]], derivatives: Iterable[bool]
@@ -318,13 +328,14 @@ class QuestionMaker:
     def _deck(self, *, mixed: bool = False) -> list[Description]:
         return [one for one in quick_cases(self.subject) if one.mixed == mixed]
 
-    def _plain_questions_on(self, descriptions: Iterable[Description]) -> Iterator[Question]:
+    def _plain_questions_on(self, descriptions: Iterable[Description]) -> list[Question]:
         descriptions = tuple(dict.fromkeys(descriptions))
-        for derivative in gradient_choices(self.subject):
-            for description in descriptions:
-                question = self.question(description, derivative=derivative)
-                if question is not None:
-                    yield question
+        made = (
+            self.question(description, derivative=derivative)
+            for derivative in gradient_choices(self.subject)
+            for description in descriptions
+        )
+        return [one for one in made if one is not None]
 
 
 def _is_of_sweep(description: Description) -> bool:

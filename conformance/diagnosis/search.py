@@ -202,7 +202,7 @@ class Search:
         """
         plain, fresh = (
             [one for one in some if not self._is_unsupported(one)]
-            for some in (self._plain_questions, self._fresh_questions)
+            for some in (self._maker.plain_questions, self._maker.fresh_questions)
         )
         questions = sorted([*plain, *clear, *fresh], key=lambda one: not self.answer(one).clearly_wrong)
         return [*questions, *self._fresh_checks_of(one.check.requirement for one in clear if one.check is not None)]
@@ -219,33 +219,14 @@ class Search:
 
         Checks of values and gradients then stop after the values, in the target and in the candidates alike.
         """
-        gradients = [one for one in (*self._plain_questions, *self._fresh_questions) if one.derivative]
+        plain = (*self._maker.plain_questions, *self._maker.fresh_questions)
+        gradients = [one for one in plain if one.derivative]
         lacking = bool(gradients) and all(map(self._is_unsupported, gradients))
         return attrs.evolve(self.subject, forward_only=True) if lacking else self.subject
 
     @cached_property
-    def _plain_questions(self) -> list[Question]:
-        return [*self._maker.plain_questions()]
-
-    @cached_property
-    def _fresh_questions(self) -> list[Question]:
-        return [*self._maker.fresh_questions()]
-
-    @cached_property
     def _fresh_checks(self) -> Mapping[str, list[Question]]:
         return {name: [*self._maker.fresh_checks_of(name)] for name in self._violated_checks if name not in COSTLY}
-
-    @cached_property
-    def _size_questions(self) -> list[Question]:
-        return [*self._maker.size_questions()]
-
-    @cached_property
-    def _shape_questions(self) -> list[Question]:
-        return [*self._maker.shape_questions()]
-
-    @cached_property
-    def _contrasting_questions(self) -> list[Question]:
-        return [*self._maker.contrasting_questions()]
 
     @cached_property
     def _clear(self) -> list[Question]:
@@ -473,22 +454,20 @@ class Search:
         return candidate.varies and bool(self._first_calls.answers) and not self._first_calls.keeps_like(candidate)
 
     def _last_questions(self, candidate: Candidate) -> Iterator[Question]:
-        """Questions that take the most time, asked of the few candidates that are left."""
-        yield from self._questions_of_size(candidate)
-        yield from self._questions_of_shape(candidate)
+        """
+        Questions that take the most time, asked of the few candidates that are left; none on a slow target.
+
+        A mistake that begins or ends at some size is asked about at many sizes, and one about arguments in many shapes:
+        target and candidate have to refuse the same.
+        """
+        if self.subject.slow:
+            return
+        kinds = {fault.kind for fault in candidate.faults}
+        if "size" in kinds:
+            yield from (one for one in self._maker.size_questions if not self._is_unsupported(one))
+        if "argument" in kinds:
+            yield from (one for one in self._maker.shape_questions if not self._is_unsupported(one))
         yield from self._extra_violations(candidate)
-
-    def _questions_of_size(self, candidate: Candidate) -> Iterator[Question]:
-        """
-        Questions at many sizes, for a mistake that begins or ends at some size: target and candidate have to agree.
-        """
-        if not self.subject.slow and any(fault.kind == "size" for fault in candidate.faults):
-            yield from (question for question in self._size_questions if not self._is_unsupported(question))
-
-    def _questions_of_shape(self, candidate: Candidate) -> Iterator[Question]:
-        """Questions in many shapes, for a mistake about arguments: target and candidate have to refuse the same."""
-        if not self.subject.slow and any(fault.kind == "argument" for fault in candidate.faults):
-            yield from (question for question in self._shape_questions if not self._is_unsupported(question))
 
     def _is_right_where_wrong(self, candidate: Candidate) -> bool:
         """
@@ -500,7 +479,7 @@ class Search:
         if self.subject.slow or candidate.varies or self._maker.preceded_by is not None:
             return False
         wrong = self._is_wrong(candidate)
-        asked = (one for one in self._contrasting_questions if not (wrong and one.derivative))
+        asked = (one for one in self._maker.contrasting_questions if not (wrong and one.derivative))
         return any(self.answer(one).right and candidate.answer(one).clearly_wrong for one in asked)
 
     def _extra_violations(self, candidate: Candidate) -> Iterator[Question]:
@@ -509,8 +488,6 @@ class Search:
 
         Where the candidate's formula is wrong, derivatives are left out: the target's may differ (following.py).
         """
-        if self.subject.slow:
-            return
         wrong = self._is_wrong(candidate)
         for result in violations_of(candidate, self.satisfied - COSTLY, self.library):
             question = self._maker.question(result.violated_on, self._maker.checks[result.requirement])

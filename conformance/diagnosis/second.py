@@ -103,7 +103,7 @@ class SecondSearch(Search):
     def _derivatives_follow(self) -> bool:
         """Whether the target's gradients are not the first mistake's own, but the derivatives of its formula."""
         assert self.first is not None
-        plain = [*self._plain_questions, *self._fresh_questions]
+        plain = [*self._maker.plain_questions, *self._maker.fresh_questions]
         asked = [one for one in plain if one.derivative and not self._is_unsupported(one)]
         for first in self.first.candidates:
             others = [one for one in asked if not self._same(first, one)]

@@ -79,7 +79,7 @@ class VaryingTarget:
         found, subject = [], self.maker.subject
         for case in (
             *self.maker.cases_to_repeat(),
-            *(one.case for one in self.maker.fresh_questions() if not one.derivative),
+            *(one.case for one in self.maker.new_fresh_questions() if not one.derivative),
         ):
             for gradients in gradient_choices(subject):
                 results = [results_if_any(subject, case, gradients=gradients) for _ in range(_STEADY)]
