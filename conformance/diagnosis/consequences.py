@@ -17,6 +17,7 @@ from ..checks.registry import Check
 from ..engine.folding import priority
 from ..engine.modes import checks_on, quick_cases
 from ..engine.tally import Tally
+from ..judging.call_log import LoggedCall
 from ..judging.library import fitted
 from ..judging.subject import Subject
 from ..judging.truth import owner_of
@@ -109,12 +110,13 @@ class Consequences:
         """The first of these that is violated; empty if none is."""
         return next((name for name in ids if name in self._by_id), "")
 
-    def _case_of(self, shown: Counterexample) -> Case:
-        """The case of the call that shows a violation."""
+    def _case_of(self, shown: Counterexample, call: LoggedCall | None = None, g: np.ndarray | None = None) -> Case:
+        """The case of the call that shows a violation, or of another call of its check, with a cotangent of its own."""
         inputs = {name: value for name, value in shown.inputs.items() if name != "g"}
-        g = shown.inputs["g"]
+        inputs, settings = (inputs, shown.settings) if call is None else (call.inputs, call.settings)
+        g = shown.inputs["g"] if g is None else g
         assert g is not None
-        return Case(self.subject.operator, inputs, shown.settings, g, parts=shown.parts)
+        return Case(self.subject.operator, inputs, settings, g, parts=shown.parts)
 
     # -- the same exception ------------------------------------------------------------------------
 
@@ -178,8 +180,7 @@ class Consequences:
             return False
         asked = {id(one.inputs): one for one in shown.calls if one.inputs}
         for ask in asked.values():
-            g = shown.inputs["g"] if ask.g is None else ask.g
-            case = attrs.evolve(self._case_of(shown), inputs=ask.inputs, settings=ask.settings, g=g)
+            case = self._case_of(shown, ask, ask.g)
             for derivative in (False, True) if any(one.does != "call" for one in shown.calls) else (False,):
                 with contextlib.suppress(*CALL_FAILED):
                     before = different_values(case)
@@ -343,8 +344,7 @@ class Consequences:
         for ask in shown.calls:
             if ask.does in (("vjp",) if gradients else ("call", "vjp")):
                 asked = shown.calls[ask.of] if ask.of is not None else ask
-                g = shown.inputs["g"] if ask.g is None else ask.g
-                case = attrs.evolve(self._case_of(shown), inputs=asked.inputs, settings=asked.settings, g=g)
+                case = self._case_of(shown, asked, ask.g)
                 answer = Question(case, result.violated_on, derivative=gradients).answered_by(self.subject)
                 if any(value.worst_error() > 1 for value in answer.values.values()):
                     return True
@@ -373,7 +373,7 @@ class Consequences:
         try:
             (first,), _ = calls(case, 1), calls(different_values(case), 1)
             others = calls(case, _REPEATED_SLOW if self.subject.slow else self.subject.repetitions(case))
-            before = [(one, calls(one, 1)[0][name]) for one in self._last_other_call(shown, case)]
+            before = [(one, calls(one, 1)[0][name]) for one in self._last_other_call(shown)]
         except CALL_FAILED:
             return False
         if shown.got is None or float(first[name][shown.index]) != shown.got:
@@ -410,11 +410,11 @@ class Consequences:
             if fit is not None:
                 yield self.subject.new_library().fresh(fit)
 
-    def _last_other_call(self, shown: Counterexample, case: Case) -> list[Case]:
+    def _last_other_call(self, shown: Counterexample) -> list[Case]:
         """The last call before the violation that had other arguments, as a case; an empty list if there is none."""
-        asked = shown.calls[: shown.shown_by or 0]
-        found = [one for one in asked if not _same_inputs(one.inputs, case.inputs)]
-        return [attrs.evolve(case, inputs=one.inputs, settings=one.settings) for one in found[-1:]]
+        asked, inputs = shown.calls[: shown.shown_by or 0], self._case_of(shown).inputs
+        found = [one for one in asked if not _same_inputs(one.inputs, inputs)]
+        return [self._case_of(shown, one) for one in found[-1:]]
 
     def _is_same_with_variance(self, shown: Counterexample) -> bool:
         """

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from ....spec.operators import OPERATORS
-from .formula_steps import FormulaSteps
+from .formula_steps import Array, FormulaSteps
 from .observing import ObservedResult
 from .relation import LinearRelation
-
-Array = np.ndarray
 
 #: Axes that may have been normalised over, given the number of axes of x.
 _AXES: tuple[tuple[str, Callable[[int], tuple[int, ...]]], ...] = (
@@ -35,9 +34,9 @@ def axes_relations(operator: str) -> Iterator[LinearRelation]:
     if record.has_channels:
         yield LinearRelation("what the formula gives over the channels", _over_channels)
         words = "what the formula gives for each channel of a sample by itself"
-        yield LinearRelation(words, lambda one: _over_places(one.steps))
+        yield LinearRelation(words, _over_places)
     for words, axes in _AXES:
-        yield LinearRelation(f"what the formula gives {words}", _over(axes))
+        yield LinearRelation(f"what the formula gives {words}", partial(_over, axes))
 
 
 def _normalised(steps: FormulaSteps, values: Array, axes: tuple[int, ...]) -> Array:
@@ -46,22 +45,20 @@ def _normalised(steps: FormulaSteps, values: Array, axes: tuple[int, ...]) -> Ar
     return (values - centre) / np.sqrt(np.square(values - centre).mean(axes, keepdims=True) + steps.eps)
 
 
-def _over(axes: Callable[[int], tuple[int, ...]]) -> Callable[[ObservedResult], Array]:
-    def made(one: ObservedResult) -> Array:
-        steps = one.steps
-        if not steps.training:
-            return one.expected
-        values = steps.back(steps.data)
-        return steps.gamma * _normalised(steps, values, axes(values.ndim)) + steps.beta
-
-    return made
+def _over(axes: Callable[[int], tuple[int, ...]], one: ObservedResult) -> Array:
+    steps = one.steps
+    if not steps.training:
+        return one.expected
+    values = steps.back(steps.data)
+    return steps.gamma * _normalised(steps, values, axes(values.ndim)) + steps.beta
 
 
 def _over_channels(one: ObservedResult) -> Array:
-    return _over(lambda rank: (one.steps.case.settings["channel_axis"] % rank,))(one)
+    return _over(lambda rank: (one.case.settings["channel_axis"] % rank,), one)
 
 
-def _over_places(steps: FormulaSteps) -> Array:
+def _over_places(one: ObservedResult) -> Array:
+    steps = one.steps
     channel = steps.case.settings["channel_axis"] % steps.x.ndim
     axes = tuple(axis for axis in range(1, steps.x.ndim) if axis != channel)
     return steps.gamma * _normalised(steps, steps.x, axes) + steps.beta

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from ....spec.operators import OPERATORS
-from .formula_steps import FORMULAS, input_gradient
+from .formula_steps import FORMULAS, Array, input_gradient
 from .observing import ObservedResult
 from .relation import LinearRelation
-
-Array = np.ndarray
 
 #: Replacements for gamma in dx, as functions of gamma laid out beside the values of each group.
 _GAINS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
@@ -55,64 +54,52 @@ def backward_relations(operator: str, name: str) -> Iterator[LinearRelation]:
         yield LinearRelation(
             "gamma times the right value",
             lambda one: _times_gamma(one, one.expected),
-            rounded=lambda one: _times_gamma(one, one.slack),
+            rounded=lambda one: np.abs(_times_gamma(one, one.slack)),
         )
     if record.composed:
         return
     if name == "dx" and "gamma" in record.arguments:
         for words, change in _GAINS:
-            yield LinearRelation(f"what the formula gives with {words} in place of gamma", _with_gain(change))
+            yield LinearRelation(f"what the formula gives with {words} in place of gamma", partial(_with_gain, change))
     if name in ("dgamma", "dbeta"):
         for words, among in _PARTS:
-            yield LinearRelation(f"the sum over {words}", _over(name, among))
+            yield LinearRelation(f"the sum over {words}", partial(_over, name, among))
         factor = " xhat" if name == "dgamma" else ""
-        yield LinearRelation(f"the sum of dx{factor} in place of g{factor}", _of_dx(name), rounded=_rounded_dx(name))
+        words = f"the sum of dx{factor} in place of g{factor}"
+        yield LinearRelation(words, partial(_of_dx, name), rounded=partial(_rounded_dx, name))
 
 
-def _times_gamma(one: ObservedResult, value: Array) -> Array | None:
+def _times_gamma(one: ObservedResult, value: Array) -> Array:
     gamma = one.steps.given("gamma")
-    return value if gamma is None else value * np.abs(gamma) if value is one.slack else value * gamma
+    return value if gamma is None else value * gamma
 
 
-def _with_gain(change: Callable[[Array], Array]) -> Callable[[ObservedResult], Array | None]:
-    def made(one: ObservedResult) -> Array | None:
-        steps = one.steps
-        if steps.given("gamma") is None:
-            return one.expected
-        return input_gradient(steps, change(steps.rows(steps.gamma)))
-
-    return made
+def _with_gain(change: Callable[[Array], Array], one: ObservedResult) -> Array:
+    steps = one.steps
+    if steps.given("gamma") is None:
+        return one.expected
+    return input_gradient(steps, change(steps.rows(steps.gamma)))
 
 
-def _of_dx(name: str) -> Callable[[ObservedResult], Array]:
-    def made(one: ObservedResult) -> Array:
-        steps = one.steps
-        dx = FORMULAS["dx"](steps)
-        return steps.total(dx * steps.xhat if name == "dgamma" else dx)
-
-    return made
+def _of_dx(name: str, one: ObservedResult) -> Array:
+    steps = one.steps
+    dx = FORMULAS["dx"](steps)
+    return steps.total(dx * steps.xhat if name == "dgamma" else dx)
 
 
-def _rounded_dx(name: str) -> Callable[[ObservedResult], Array]:
+def _rounded_dx(name: str, one: ObservedResult) -> Array:
     """The sum of dx's roundings: those of each of its parts."""
-
-    def made(one: ObservedResult) -> Array:
-        steps = one.steps
-        h, xhat = np.abs(steps.rows(steps.gamma * steps.g)), np.abs(steps.rows(steps.xhat))
-        along = np.abs(h * xhat).mean(axis=1, keepdims=True)
-        parts = steps.back(steps.r * (h + h.mean(axis=1, keepdims=True) + xhat * along))
-        factor = np.abs(steps.xhat) if name == "dgamma" else 1.0
-        # The rounding of the mean enters each value in the same way as xhat.
-        enlarged = steps.back(1 + np.abs(steps.mean) * steps.r)
-        return (steps.n + 16) * one.values.unit * steps.total(parts * factor * enlarged)
-
-    return made
+    steps = one.steps
+    h, xhat = np.abs(steps.rows(steps.gamma * steps.g)), np.abs(steps.rows(steps.xhat))
+    along = np.abs(h * xhat).mean(axis=1, keepdims=True)
+    parts = steps.back(steps.r * (h + h.mean(axis=1, keepdims=True) + xhat * along))
+    factor = np.abs(steps.xhat) if name == "dgamma" else 1.0
+    # The rounding of the mean enters each value in the same way as xhat.
+    enlarged = steps.back(1 + np.abs(steps.mean) * steps.r)
+    return (steps.n + 16) * one.values.unit * steps.total(parts * factor * enlarged)
 
 
-def _over(name: str, among: Callable[[int], Array]) -> Callable[[ObservedResult], Array]:
-    def made(one: ObservedResult) -> Array:
-        steps = one.steps
-        terms = steps.g * steps.xhat if name == "dgamma" else steps.g
-        return steps.total(steps.back(np.where(among(steps.count)[:, None], steps.rows(terms), 0.0)))
-
-    return made
+def _over(name: str, among: Callable[[int], Array], one: ObservedResult) -> Array:
+    steps = one.steps
+    terms = steps.g * steps.xhat if name == "dgamma" else steps.g
+    return steps.total(steps.back(np.where(among(steps.count)[:, None], steps.rows(terms), 0.0)))

@@ -27,6 +27,7 @@ from ..question_maker import FRESH_SEED, ITS_OWN_SIDES
 from ..search import Search
 from .axes import axes_relations
 from .backward import backward_relations
+from .formula_steps import Array
 from .inner import InnerValue, inner_values
 from .inputs import other_eps, rounded_inputs
 from .kept_values import kept_values
@@ -48,8 +49,6 @@ from .special import misread_layouts, misread_special_values
 from .spreads import spread_relations
 from .terms import clipped_relations, term_relations
 from .thresholds import thresholds
-
-Array = np.ndarray
 
 #: Cases that a description is formed on besides the violated ones, and fresh cases that it must survive. On a slow
 #: target, only the questions of the search before are available.

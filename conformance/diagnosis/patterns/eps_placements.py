@@ -8,8 +8,8 @@ import attrs
 import numpy as np
 
 from ....reference.formats import FORMATS
+from .formula_steps import Array
 
-Array = np.ndarray
 #: A quantity of each group, given its spread and eps.
 _Quantity = Callable[[Array, float], "Array | float"]
 

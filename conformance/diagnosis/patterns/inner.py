@@ -8,6 +8,7 @@ gate. If the branches of a weighted sum are known, y shows the weights. A mistak
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import attrs
 import numpy as np
@@ -15,15 +16,13 @@ import numpy as np
 from ....spec.parts import Part
 from ..answers import Values
 from .axes import axes_relations
-from .formula_steps import logistic, softmax
+from .formula_steps import Array, logistic, softmax
 from .observing import ObservedResult
 from .parameters import parameter_relations
 from .pattern import WrongResult
 from .relation import EXTRA_ROUNDINGS, LinearRelation, plain_relations
 from .spreads import spread_relations
 from .terms import clipped_relations, term_relations
-
-Array = np.ndarray
 
 #: An inner value is known if the envelope leaves it unsure by no more than this part of the largest value.
 _MOST_UNSURE = 2.0**-6
@@ -163,6 +162,19 @@ def _of_sum(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]:
     yield from term_relations("residual", "y")
 
 
+#: The words of a relation, and how it follows from logits or a gate.
+_Replacements = tuple[tuple[str, Callable[[Array], Array]], ...]
+
+
+def _replaced(
+    name: str, replacements: _Replacements, of: Callable[[ObservedResult], Array], seen: Sequence[ObservedResult]
+) -> Iterator[LinearRelation]:
+    """The plain relations, and what else may have been computed from a value."""
+    yield from plain_relations(name)
+    for words, change in replacements:
+        yield LinearRelation(words, lambda one, change=change: change(of(one)))
+
+
 # Gates --------------------------------------------------------------------------------------------------------------
 
 
@@ -176,32 +188,19 @@ def _carry(one: ObservedResult) -> Values:
     return _known(one, one.got - h * one.steps.gate, x, one.steps.carry)
 
 
-def _logits_of(gate: Callable[[ObservedResult], Values], role: str) -> Callable[[ObservedResult], Values | None]:
+def _logits_of(gate: Callable[[ObservedResult], Values], role: str, one: ObservedResult) -> Values:
     """The logits that a gate was computed from, where it is neither fully open nor shut."""
-
-    def values_in(one: ObservedResult) -> Values:
-        values, z = gate(one), one.steps.part(role, one.steps.x)
-        t = values.got
-        slope = t * (1 - t)
-        unsure = values.envelope / slope
-        lost = ~((t > 0) & (t < 1) & (unsure < _MOST_UNSURE_LOGIT) & np.isfinite(z))
-        got = np.where(lost, z, np.log(t) - np.log1p(-t))
-        return Values(got, z, np.where(lost, np.inf, unsure), one.values.unit)
-
-    return values_in
-
-
-def _of_gate(role: str) -> Callable[[Sequence[ObservedResult]], Iterator[LinearRelation]]:
-    def relations(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]:
-        yield from plain_relations("t")
-        for words, change in _SQUASHED:
-            yield LinearRelation(words, lambda one, change=change: change(one.steps.part(role, one.steps.x)))
-
-    return relations
+    values, z = gate(one), one.steps.part(role, one.steps.x)
+    t = values.got
+    slope = t * (1 - t)
+    unsure = values.envelope / slope
+    lost = ~((t > 0) & (t < 1) & (unsure < _MOST_UNSURE_LOGIT) & np.isfinite(z))
+    got = np.where(lost, z, np.log(t) - np.log1p(-t))
+    return Values(got, z, np.where(lost, np.inf, unsure), one.values.unit)
 
 
 #: Replacements for the logistic function of logits.
-_SQUASHED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
+_SQUASHED: _Replacements = (
     ("(1 + tanh(z)) / 2, z being its logits,", lambda z: (1 + np.tanh(z)) / 2),
     ("z / 6 + 1/2 within 0 and 1, z being its logits,", lambda z: np.clip(z / 6 + 0.5, 0, 1)),
     ("z / 4 + 1/2 within 0 and 1, z being its logits,", lambda z: np.clip(z / 4 + 0.5, 0, 1)),
@@ -218,13 +217,8 @@ _SQUASHED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
 )
 
 
-def _of_carry(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]:
-    yield from plain_relations("c")
-    for words, change in _CARRIED:
-        yield LinearRelation(words, lambda one, change=change: change(one.steps.gate))
-
-
-_CARRIED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
+#: Replacements for the carry gate, as functions of the transform gate.
+_CARRIED: _Replacements = (
     ("1 - t^2", lambda t: 1 - t * t),
     ("(1 - t)^2", lambda t: (1 - t) ** 2),
     ("1 - t / 2", lambda t: 1 - t / 2),
@@ -266,13 +260,8 @@ def _logits(one: ObservedResult) -> Values | None:
     return Values(got - got.mean(), logits - logits.mean(), 2 * values.envelope / values.got, values.unit)
 
 
-def _of_weights(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]:
-    yield from plain_relations("w")
-    for words, change in _WEIGHED:
-        yield LinearRelation(words, lambda one, change=change: change(np.asarray(one.steps.given("logits"))))
-
-
-_WEIGHED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
+#: Replacements for the weights of branches, as functions of their logits.
+_WEIGHED: _Replacements = (
     ("1/K", lambda z: np.full(z.shape, 1 / z.size)),
     ("the logistic function of its logit", logistic),
     ("the square of the right one", lambda z: softmax(z) ** 2),
@@ -291,6 +280,14 @@ _WEIGHED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("the right one, and 1 more for the first branch", lambda z: np.r_[1 + softmax(z)[0], softmax(z)[1:]]),
     ("that of the logits in order of size", lambda z: np.sort(softmax(z))),
 )
+
+
+def _of_logits(role: str) -> Callable[[Sequence[ObservedResult]], Iterator[LinearRelation]]:
+    return partial(_replaced, "t", _SQUASHED, lambda one: one.steps.part(role, one.steps.x))
+
+
+_OF_CARRY = partial(_replaced, "c", _CARRIED, lambda one: one.steps.gate)
+_OF_WEIGHTS = partial(_replaced, "w", _WEIGHED, lambda one: np.asarray(one.steps.given("logits")))
 
 _INNER: Mapping[str, tuple[InnerValue, ...]] = {
     "residual": (
@@ -313,14 +310,18 @@ _INNER: Mapping[str, tuple[InnerValue, ...]] = {
         InnerValue("the weight of x in the sum, relative to the sublayer's,", ("leaf", "tanh_linear"), _ratio, _plain),
     ),
     "highway": (
-        InnerValue("the transform gate", ("leaf", "linear", "square"), _gate, _of_gate("gate")),
-        InnerValue("the transform gate's logit", ("leaf", "linear", "square"), _logits_of(_gate, "gate"), _plain),
-        InnerValue("the carry gate", ("leaf", "linear", "leaf_carry", "chain_carry"), _carry, _of_carry),
-        InnerValue("the carry gate", ("leaf_carry", "chain_carry"), _carry, _of_gate("carry")),
-        InnerValue("the carry gate's logit", ("leaf_carry", "chain_carry"), _logits_of(_carry, "carry"), _plain),
+        InnerValue("the transform gate", ("leaf", "linear", "square"), _gate, _of_logits("gate")),
+        InnerValue(
+            "the transform gate's logit", ("leaf", "linear", "square"), partial(_logits_of, _gate, "gate"), _plain
+        ),
+        InnerValue("the carry gate", ("leaf", "linear", "leaf_carry", "chain_carry"), _carry, _OF_CARRY),
+        InnerValue("the carry gate", ("leaf_carry", "chain_carry"), _carry, _of_logits("carry")),
+        InnerValue(
+            "the carry gate's logit", ("leaf_carry", "chain_carry"), partial(_logits_of, _carry, "carry"), _plain
+        ),
     ),
     "mhc": (
-        InnerValue("the weight of each branch", ("leaf",), _weights, _of_weights),
+        InnerValue("the weight of each branch", ("leaf",), _weights, _OF_WEIGHTS),
         InnerValue("the logit of each branch, apart from a constant,", ("leaf",), _logits, _plain),
     ),
 }

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from ....reference.formats import FORMATS, Format
 from ....spec.operators import OPERATORS
-from .formula_steps import FORMULAS, FormulaSteps
+from .formula_steps import FORMULAS, Array, FormulaSteps
 from .numbers import written
 from .observing import ObservedResult
 from .pattern import listed
 from .relation import LinearRelation
-
-Array = np.ndarray
 
 #: The dtypes that an input may be rounded to; then the inputs that may be rounded together.
 _NARROW = ("float16", "bfloat16", "float32")
@@ -44,7 +43,7 @@ def rounded_inputs(operator: str, name: str) -> Iterator[LinearRelation]:
                 words = ["the cotangent" if one == "g" else one for one in together]
                 yield LinearRelation(
                     f"what the formula gives with {listed(words)} rounded to {dtype}",
-                    _of_rounded(together, FORMATS[dtype], formula),
+                    partial(_of_rounded, together, FORMATS[dtype], formula),
                 )
 
 
@@ -53,36 +52,26 @@ def other_eps(operator: str, name: str) -> Iterator[LinearRelation]:
     record = OPERATORS[operator]
     if not record.composed and name in ("dx", "dgamma"):
         for eps in _OTHER_EPS:
-            yield LinearRelation(
-                f"what the formula gives with {written(eps)} in place of eps",
-                _of_eps(eps, FORMULAS[name]),
-            )
+            words = f"what the formula gives with {written(eps)} in place of eps"
+            yield LinearRelation(words, partial(_of_eps, eps, FORMULAS[name]))
 
 
-def _of_eps(eps: float, formula: Callable[[FormulaSteps], Array]) -> Callable[[ObservedResult], Array]:
-    def made(one: ObservedResult) -> Array:
-        with np.errstate(all="ignore"):
-            return formula(FormulaSteps(one.case.replace(eps=eps)))
-
-    return made
+def _of_eps(eps: float, formula: Callable[[FormulaSteps], Array], one: ObservedResult) -> Array:
+    with np.errstate(all="ignore"):
+        return formula(FormulaSteps(one.case.replace(eps=eps)))
 
 
 def _of_rounded(
-    names: Sequence[str], format: Format, formula: Callable[[FormulaSteps], Array]
-) -> Callable[[ObservedResult], Array | None]:
-    def rounded(value: Array | None) -> Array | None:
-        return None if value is None else value.astype(format.dtype).astype(value.dtype)
-
-    def made(one: ObservedResult) -> Array | None:
-        case, given = one.case, {name: one.case.inputs[name] for name in names if name != "g"}
-        if all(value is None for value in given.values()) and "g" not in names:
-            return one.expected
-        if case.x.dtype == format.dtype:  # all inputs have it already
-            return None
-        with np.errstate(all="ignore"):
-            other = case.replace(**{name: rounded(value) for name, value in given.items()})
-            if "g" in names:
-                other = other.replace(g=rounded(case.g))
-            return formula(FormulaSteps(other))
-
-    return made
+    names: Sequence[str], format: Format, formula: Callable[[FormulaSteps], Array], one: ObservedResult
+) -> Array | None:
+    given = {name: one.case.g if name == "g" else one.case.inputs[name] for name in names}
+    if all(value is None for value in given.values()):
+        return one.expected
+    if one.case.x.dtype == format.dtype:  # all inputs have it already
+        return None
+    with np.errstate(all="ignore"):
+        rounded = {
+            name: None if value is None else value.astype(format.dtype).astype(value.dtype)
+            for name, value in given.items()
+        }
+        return formula(FormulaSteps(one.case.replace(**rounded)))

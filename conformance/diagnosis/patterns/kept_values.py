@@ -10,12 +10,10 @@ import numpy as np
 
 from ....reference.formats import FORMATS, Format
 from ....spec.operators import OPERATORS
-from .formula_steps import FORMULAS, FormulaSteps
+from .formula_steps import FORMULAS, Array, FormulaSteps
 from .observing import ObservedResult
 from .pattern import listed
 from .relation import EXTRA_ROUNDINGS, LinearRelation
-
-Array = np.ndarray
 
 _NARROW = ("float16", "bfloat16")
 #: What may be rounded, together, and its words.

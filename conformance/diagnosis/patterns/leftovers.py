@@ -13,9 +13,8 @@ from ...judging.subject import Subject
 from ..answers import CLEARLY_WRONG, Values
 from ..question import gradient_choices, results_if_any
 from ..series import values_of
+from .formula_steps import Array
 from .pattern import with_verb
-
-Array = np.ndarray
 
 #: Pairs of calls, and how many of the calls must have an earlier result in them.
 _PAIRS, _MIN_EXPLAINED = 4, 3

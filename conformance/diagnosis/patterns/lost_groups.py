@@ -8,8 +8,6 @@ import numpy as np
 
 from .observing import ObservedResult
 
-Array = np.ndarray
-
 #: The most groups of which each combination is tried.
 _MOST_GROUPS = 12
 #: Wrong results that must tell it; a value tells it if it is a combination by chance less often than this.

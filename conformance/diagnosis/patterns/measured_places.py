@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import attrs
 import numpy as np
 
 from ....spec.operators import OPERATORS, Groups
+from .formula_steps import Array
 from .numbers import written
 from .observing import ObservedResult
 from .place import Place, Quantity, by_group, in_x_shape
 from .value_places import AXES, along_axis
-
-Array = np.ndarray
 
 #: What is smaller than this, compared with the smallest right value, is 0 apart from rounding.
 _NOTHING = 2.0**-40
@@ -119,7 +119,7 @@ def measured_places(seen: Sequence[ObservedResult], measures: Iterable[Measure])
                 clause, value = f"where {measure.words} is 0{' or next to it' if limit else ''}", limit
             else:
                 clause, value = _limit(measure, limit, near, sign)
-            yield Place(clause, _beyond(measure.of, value, sign))
+            yield Place(clause, partial(_beyond, measure.of, value, sign))
 
 
 def _parted(quantity: Quantity, seen: Sequence[ObservedResult]) -> tuple[Array, Array]:
@@ -159,9 +159,6 @@ def _limit(measure: Measure, limit: float, near: float, sign: float) -> tuple[st
     return f"where {words} is {'above' if sign > 0 else 'below'} about {limit:.3g}", limit
 
 
-def _beyond(quantity: Quantity, limit: float, sign: float) -> Quantity:
-    def among(one: ObservedResult) -> Array | None:
-        found = quantity(one)
-        return None if found is None else np.asarray(sign * np.asarray(found) >= sign * limit)
-
-    return among
+def _beyond(quantity: Quantity, limit: float, sign: float, one: ObservedResult) -> Array | None:
+    found = quantity(one)
+    return None if found is None else np.asarray(sign * np.asarray(found) >= sign * limit)

@@ -14,10 +14,9 @@ from ...judging.subject import Subject
 from ...judging.verdicts import Result
 from ..question import gradient_choices, results_if_any
 from ..series import values_of
+from .formula_steps import Array
 from .lost_groups import lost_groups_in_words
 from .observing import ObservedResult
-
-Array = np.ndarray
 
 #: Calls in a row. A slow target gets no such series.
 _CALLS_IN_A_ROW = 48
@@ -154,10 +153,15 @@ def _ordinal(number: int) -> str:
     return {2: "second", 3: "third"}.get(number, f"{number}{ending}")
 
 
+def _nonempty(case: Case) -> list[str]:
+    """The inputs that have a value."""
+    return [name for name, value in case.inputs.items() if value is not None and value.size]
+
+
 def _depends_on_last_call(subject: Subject, case: Case) -> str:
     """Which input of the call before changes a result: that call differs in one input only."""
     later = different_values(case)
-    for name in [one for one, value in case.inputs.items() if value is not None and value.size]:
+    for name in _nonempty(case):
         before = case.replace(**{name: later.inputs[name]})
         for gradients in gradient_choices(subject):
             results_if_any(subject, case, gradients=gradients)
@@ -178,10 +182,8 @@ def _depends_on_last_call(subject: Subject, case: Case) -> str:
 def _taken_from_a_cache(subject: Subject, case: Case) -> str:
     """Whether a right result is returned again for other arguments that differ only in the last value of an array."""
     for gradients in gradient_choices(subject):
-        for name, value in case.inputs.items():
-            if value is None or not value.size:
-                continue
-            later = case.replace(**{name: with_last_value_changed(value)})
+        for name in _nonempty(case):
+            later = case.replace(**{name: with_last_value_changed(case.given(name))})
             first, again = (results_if_any(subject, one, gradients=gradients) or {} for one in (case, later))
             for result in first.keys() & again.keys():
                 got = first[result]
@@ -196,7 +198,7 @@ def _taken_from_a_cache(subject: Subject, case: Case) -> str:
 
 def _changed_for_good(subject: Subject, case: Case) -> str:
     """Which call with other arguments changes a result for good."""
-    for name in [one for one, value in case.inputs.items() if value is not None and value.size]:
+    for name in _nonempty(case):
         for words, before in _calls_before(case, name):
             for gradients in gradient_choices(subject):
                 *_, settled = (results_if_any(subject, case, gradients=gradients) for _ in range(_CALLS_TO_SETTLE))
@@ -234,8 +236,7 @@ def differs_from_first_call(subject: Subject, violations: Sequence[Result]) -> s
 
 def _calls_before(case: Case, name: str) -> Iterator[tuple[str, Case]]:
     """Calls to make first: with other values of an input, and with values as large and as small as squares allow."""
-    value = case.inputs[name]
-    assert value is not None
+    value = case.given(name)
     yield f"another {name}", case.replace(**{name: different_values(case).inputs[name]})
     largest, limits = float(np.abs(value).max()), FORMATS[value.dtype.name]
     if not largest or not np.isfinite(largest):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from ....spec.operators import Groups
-from .formula_steps import FormulaSteps
+from .formula_steps import Array, FormulaSteps
 
-Array = np.ndarray
 #: One number for each group, as a column.
 Column = Callable[[FormulaSteps], Array]
 
@@ -23,17 +23,18 @@ def _rounded_up(n: int, block: int) -> int:
     return -(-n // block) * block
 
 
-def _mean_of_some(keep: Callable[[Array], Array]) -> Column:
-    """The mean of some of the values of each group; of all, if none would be left."""
-    return lambda steps: _mean(_subset(keep, steps))
+def _mean_of_some(keep: Callable[[Array], Array], steps: FormulaSteps) -> Array:
+    """The mean of some of the values of each group."""
+    return _mean(_subset(keep, steps))
 
 
-def _variance_of_some(keep: Callable[[Array], Array]) -> Column:
+def _variance_of_some(keep: Callable[[Array], Array], steps: FormulaSteps) -> Array:
     """The variance of some of the values; their mean square for an operator that does not centre."""
-    return lambda steps: (_var if steps.case.record.centred else _mean_square)(_subset(keep, steps))
+    return (_var if steps.case.record.centred else _mean_square)(_subset(keep, steps))
 
 
 def _subset(keep: Callable[[Array], Array], steps: FormulaSteps) -> Array:
+    """Some of the values of each group; all of them if none would be left."""
     kept = keep(steps.data)
     return kept if kept.shape[1] else steps.data
 
@@ -72,12 +73,12 @@ def _in_blocks(rows: Array, block: int) -> Array:
     return rows[:, : n - n % block] if n > block else rows
 
 
-def _mean_of_blocks(steps: FormulaSteps, block: int) -> Array:
+def _mean_of_blocks(block: int, steps: FormulaSteps) -> Array:
     return _in_blocks(steps.data, block).sum(axis=1, keepdims=True) / steps.n
 
 
-def _variance_of_blocks(steps: FormulaSteps, block: int) -> Array:
-    deviations = steps.data - (_mean_of_blocks(steps, block) if steps.case.record.centred else 0.0)
+def _variance_of_blocks(block: int, steps: FormulaSteps) -> Array:
+    deviations = steps.data - (_mean_of_blocks(block, steps) if steps.case.record.centred else 0.0)
     return np.square(_in_blocks(deviations, block)).sum(axis=1, keepdims=True) / steps.n
 
 
@@ -85,15 +86,11 @@ def _variance_of_blocks(steps: FormulaSteps, block: int) -> Array:
 _Neighbour = Callable[[FormulaSteps], Array]
 
 
-def _of_sample(move: Callable[[Array, int], Array]) -> _Neighbour:
+def _of_sample(move: Callable[[Array, int], Array], steps: FormulaSteps) -> Array:
     """The same group of another sample; its own if all samples are in one group."""
-
-    def by(steps: FormulaSteps) -> Array:
-        samples = steps.x.shape[0] if steps.case.record.groups is Groups.SAMPLE_CHANNELS else 1
-        own, each = np.arange(steps.count), max(steps.count // samples, 1)
-        return move(own // each, samples) * each + own % each
-
-    return by
+    samples = steps.x.shape[0] if steps.case.record.groups is Groups.SAMPLE_CHANNELS else 1
+    own, each = np.arange(steps.count), max(steps.count // samples, 1)
+    return move(own // each, samples) * each + own % each
 
 
 _NEIGHBOURS: tuple[tuple[str, _Neighbour], ...] = (
@@ -101,27 +98,19 @@ _NEIGHBOURS: tuple[tuple[str, _Neighbour], ...] = (
     ("the last group", lambda steps: np.full(steps.count, steps.count - 1)),
     ("the group before", lambda steps: (np.arange(steps.count) - 1) % steps.count),
     ("the group after", lambda steps: (np.arange(steps.count) + 1) % steps.count),
-    ("the same group of the first sample", _of_sample(lambda own, samples: own * 0)),
-    ("the same group of the last sample", _of_sample(lambda own, samples: own * 0 + samples - 1)),
-    ("the same group of the sample before", _of_sample(lambda own, samples: (own - 1) % samples)),
-    ("the same group of the sample after", _of_sample(lambda own, samples: (own + 1) % samples)),
+    ("the same group of the first sample", partial(_of_sample, lambda own, samples: own * 0)),
+    ("the same group of the last sample", partial(_of_sample, lambda own, samples: own * 0 + samples - 1)),
+    ("the same group of the sample before", partial(_of_sample, lambda own, samples: (own - 1) % samples)),
+    ("the same group of the sample after", partial(_of_sample, lambda own, samples: (own + 1) % samples)),
 )
 
 
-def _neighbour(column: Column, by: _Neighbour) -> Column:
-    return lambda steps: column(steps)[by(steps)]
-
-
-def _over_samples(column: Column) -> Column:
+def _over_samples(column: Column, steps: FormulaSteps) -> Array:
     """The mean of a statistic over the same group of all samples; the statistic itself if there are no such groups."""
-
-    def averaged(steps: FormulaSteps) -> Array:
-        if steps.case.record.groups is not Groups.SAMPLE_CHANNELS:
-            return column(steps)
-        each = column(steps).reshape(steps.x.shape[0], -1)
-        return np.broadcast_to(each.mean(axis=0), each.shape).reshape(-1, 1)
-
-    return averaged
+    if steps.case.record.groups is not Groups.SAMPLE_CHANNELS:
+        return column(steps)
+    each = column(steps).reshape(steps.x.shape[0], -1)
+    return np.broadcast_to(each.mean(axis=0), each.shape).reshape(-1, 1)
 
 
 def _of_channels(steps: FormulaSteps) -> Array:
@@ -139,19 +128,15 @@ def _group_variance(steps: FormulaSteps) -> Array:
     return steps.variance
 
 
-def _running(name: str) -> Column:
+def _running(name: str, steps: FormulaSteps) -> Array:
     """A running statistic that batch_norm is given; NaN for other operators."""
-
-    def column(steps: FormulaSteps) -> Array:
-        value = steps.given(name)
-        return np.full((steps.count, 1), np.nan) if value is None else value.reshape(-1, 1)
-
-    return column
+    value = steps.given(name)
+    return np.full((steps.count, 1), np.nan) if value is None else value.reshape(-1, 1)
 
 
 CENTRES: tuple[tuple[str, Column], ...] = (
     ("", group_mean),
-    ("the running mean", _running("running_mean")),
+    ("the running mean", partial(_running, "running_mean")),
     ("no mean at all", lambda steps: np.zeros_like(steps.mean)),
     ("the mean of the group", lambda steps: _mean(steps.data)),
     ("the median", lambda steps: np.median(steps.data, axis=1, keepdims=True)),
@@ -170,9 +155,9 @@ CENTRES: tuple[tuple[str, Column], ...] = (
     ("twice the mean", lambda steps: 2 * steps.mean),
     ("half the mean", lambda steps: steps.mean / 2),
     ("minus the mean", lambda steps: -steps.mean),
-    *((f"the mean of {words}", _mean_of_some(keep)) for words, keep in _SUBSETS),
-    *((f"the mean of {words}", _neighbour(group_mean, by)) for words, by in _NEIGHBOURS),
-    ("the mean of the same group over all samples", _over_samples(group_mean)),
+    *((f"the mean of {words}", partial(_mean_of_some, keep)) for words, keep in _SUBSETS),
+    *((f"the mean of {words}", lambda steps, by=by: steps.mean[by(steps)]) for words, by in _NEIGHBOURS),
+    ("the mean of the same group over all samples", partial(_over_samples, group_mean)),
     ("the mean of the first channel of the group", lambda steps: _mean(_of_channels(steps)[:, 0])),
     ("the sum divided by n rounded up to a power of two", lambda steps: _mean(_padded(steps))),
     (
@@ -180,10 +165,7 @@ CENTRES: tuple[tuple[str, Column], ...] = (
         lambda steps: steps.mean * (steps.n / steps.x.shape[0]) if steps.training else steps.mean,
     ),
     *(
-        (
-            f"the sum over whole blocks of {block} values, divided by n,",
-            lambda steps, block=block: _mean_of_blocks(steps, block),
-        )
+        (f"the sum over whole blocks of {block} values, divided by n,", partial(_mean_of_blocks, block))
         for block in _BLOCKS
     ),
 )
@@ -191,7 +173,7 @@ CENTRES: tuple[tuple[str, Column], ...] = (
 #: Replacements for the variance; in rms_norm, for the mean square.
 SPREADS: tuple[tuple[str, Column], ...] = (
     ("", _group_variance),
-    ("the running variance", _running("running_var")),
+    ("the running variance", partial(_running, "running_var")),
     ("the variance with the divisor n - 1", lambda steps: _variance_over(steps, steps.n - 1)),
     ("the variance with the divisor max(n - 1, 1)", lambda steps: _variance_over(steps, max(steps.n - 1, 1))),
     ("the variance with the divisor n + 1", lambda steps: _variance_over(steps, steps.n + 1)),
@@ -227,9 +209,9 @@ SPREADS: tuple[tuple[str, Column], ...] = (
     ("the variance of all of x", lambda steps: np.full_like(steps.variance, steps.data.var())),
     ("the mean of all variances", lambda steps: np.full_like(steps.variance, steps.variance.mean())),
     ("the largest of all variances", lambda steps: np.full_like(steps.variance, steps.variance.max())),
-    *((f"the variance of {words}", _variance_of_some(keep)) for words, keep in _SUBSETS),
-    *((f"the variance of {words}", _neighbour(_group_variance, by)) for words, by in _NEIGHBOURS),
-    ("the mean of the variances of the same group over all samples", _over_samples(_group_variance)),
+    *((f"the variance of {words}", partial(_variance_of_some, keep)) for words, keep in _SUBSETS),
+    *((f"the variance of {words}", lambda steps, by=by: steps.variance[by(steps)]) for words, by in _NEIGHBOURS),
+    ("the mean of the variances of the same group over all samples", partial(_over_samples, _group_variance)),
     ("the mean of the variances of its channels", lambda steps: _mean(_of_channels(steps).var(axis=2))),
     ("the variance of the first channel of the group", lambda steps: _var(_of_channels(steps)[:, 0])),
     (
@@ -240,7 +222,7 @@ SPREADS: tuple[tuple[str, Column], ...] = (
     *(
         (
             f"the squared deviations of whole blocks of {block} values, divided by n,",
-            lambda steps, block=block: _variance_of_blocks(steps, block),
+            partial(_variance_of_blocks, block),
         )
         for block in _BLOCKS
     ),

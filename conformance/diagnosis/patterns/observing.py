@@ -17,9 +17,7 @@ from ...judging.library import Library, fitted
 from ...judging.subject import Subject
 from ..answers import CLEARLY_WRONG, Answer, Values
 from ..question import Question
-from .formula_steps import FormulaSteps
-
-Array = np.ndarray
+from .formula_steps import Array, FormulaSteps
 
 
 @attrs.frozen(eq=False, slots=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -10,9 +10,7 @@ from ....reference.formats import FORMATS
 from ....spec.errors import CALL_FAILED
 from ...cases.case import Case
 from ...judging.subject import Subject
-from .formula_steps import FormulaSteps
-
-Array = np.ndarray
+from .formula_steps import Array, FormulaSteps
 
 #: Cases that are tried.
 _MOST_CASES = 4
@@ -36,36 +34,32 @@ def _changed(subject: Subject, case: Case) -> Iterator[tuple[str, str]]:
         evaluation = subject.start(case)
         outputs = evaluation.outputs()
         after = evaluation.inputs()
-        yield from _changes_in_words(case, after, "the call", outputs)
+        yield from _changes_in_words(case, case.inputs, after, "the call", outputs)
         if subject.forward_only:
             return
         pulled = evaluation.pull(case.g)
-        gradients = subject.named_gradients(pulled.gradients(), case)
-        known = {name: value for name, value in after.items() if value is not None}
-        yield from _changes_in_words(case, evaluation.inputs(), "taking gradients", {**outputs, **gradients}, known)
-        now = pulled.cotangent()
-        if not np.array_equal(now, case.g, equal_nan=True):
-            held = _content_in_words(case, "g", case.g, now, {**outputs, **gradients})
-            yield "the cotangent is changed by taking gradients", held
+        results = {**outputs, **subject.named_gradients(pulled.gradients(), case)}
+        yield from _changes_in_words(case, after, evaluation.inputs(), "taking gradients", results)
+        yield from _changes_in_words(case, {"g": case.g}, {"g": pulled.cotangent()}, "taking gradients", results)
     except CALL_FAILED:
         return
 
 
 def _changes_in_words(
     case: Case,
-    after: dict[str, Array | None],
+    before: Mapping[str, Array | None],
+    after: Mapping[str, Array | None],
     when: str,
-    results: dict[str, Array],
-    before: dict[str, Array] | None = None,
+    results: Mapping[str, Array],
 ) -> Iterator[tuple[str, str]]:
     for name, now in after.items():
-        was = (before or case.inputs).get(name)
-        if was is None or now is None or np.array_equal(was, now, equal_nan=True):
-            continue
-        yield f"{name} is changed by {when}", _content_in_words(case, name, was, now, results)
+        was = before.get(name)
+        if was is not None and now is not None and not np.array_equal(was, now, equal_nan=True):
+            what = "the cotangent" if name == "g" else name
+            yield f"{what} is changed by {when}", _content_in_words(case, name, was, now, results)
 
 
-def _content_in_words(case: Case, name: str, was: Array, now: Array, results: dict[str, Array]) -> str:
+def _content_in_words(case: Case, name: str, was: Array, now: Array, results: Mapping[str, Array]) -> str:
     """What an array holds afterwards, in words; "" if it is none of what is looked for."""
     for result, value in results.items():
         if value.shape == now.shape and np.array_equal(value, now, equal_nan=True):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
+from .formula_steps import Array
 from .observing import ObservedResult
 from .relation import LinearRelation
-
-Array = np.ndarray
 
 #: Replacements for gamma. Below, _MOVED has those for gamma or beta.
 _GAINS: tuple[tuple[str, Callable[[Array], Array]], ...] = (
@@ -63,7 +63,7 @@ def parameter_relations() -> Iterator[LinearRelation]:
             if (gain, shift) == ("gamma", "beta"):
                 continue
             replaced = [f"{new} in place of {old}" for new, old in ((gain, "gamma"), (shift, "beta")) if new != old]
-            yield LinearRelation(f"what the formula gives with {' and '.join(replaced)}", _with(change, other))
+            yield LinearRelation(f"what the formula gives with {' and '.join(replaced)}", partial(_with, change, other))
     words = "what the formula gives with gamma and beta of the first value of each group throughout"
     yield LinearRelation(words, _with_first_parameters)
     yield LinearRelation("what the formula gives with |gamma| + eps in place of gamma", _with_magnitude_and_eps)
@@ -71,14 +71,11 @@ def parameter_relations() -> Iterator[LinearRelation]:
     yield LinearRelation("beta xhat + gamma", _exchanged)
 
 
-def _with(gain: Callable[[Array], Array], shift: Callable[[Array, Array], Array]) -> Callable[[ObservedResult], Array]:
-    def made(one: ObservedResult) -> Array:
-        steps, given = one.steps, one.steps.given("gamma")
-        gamma = np.ones(1) if given is None else given
-        moved = steps.parameter("beta", 0.0, lambda beta: shift(beta, gamma))
-        return steps.parameter("gamma", 1.0, gain) * steps.xhat + moved
-
-    return made
+def _with(gain: Callable[[Array], Array], shift: Callable[[Array, Array], Array], one: ObservedResult) -> Array:
+    steps, given = one.steps, one.steps.given("gamma")
+    gamma = np.ones(1) if given is None else given
+    moved = steps.parameter("beta", 0.0, lambda beta: shift(beta, gamma))
+    return steps.parameter("gamma", 1.0, gain) * steps.xhat + moved
 
 
 def _with_first_parameters(one: ObservedResult) -> Array:

@@ -8,10 +8,8 @@ from collections.abc import Callable, Sequence
 import attrs
 import numpy as np
 
-from .formula_steps import FormulaSteps
+from .formula_steps import Array, FormulaSteps
 from .observing import ObservedResult
-
-Array = np.ndarray
 
 #: An array that broadcasts to a result's shape, or one number for all of it; None if it does not apply to the case.
 Quantity = Callable[[ObservedResult], "Array | float | None"]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import attrs
 import numpy as np
 
 from ....reference.formats import FORMATS, Format
 from ..answers import CLEARLY_WRONG
+from .formula_steps import Array
 from .numbers import Interval, simplest, written
 from .observing import ObservedResult
 
-Array = np.ndarray
 #: Makes an array of a result's shape; None if the relation does not apply to the case.
 Compute = Callable[[ObservedResult], "Array | None"]
 
@@ -174,23 +175,24 @@ def _constant(number: float) -> str:
 # Relations of any operator's result --------------------------------------------------------------------------------
 
 
-def _own(name: str) -> Compute:
+def _own(name: str, one: ObservedResult) -> Array | None:
     """An input, if the result has its shape."""
+    value = one.steps.g if name == "g" else one.steps.given(name)
+    return value if value is not None and value.shape == one.got.shape else None
 
-    def made(one: ObservedResult) -> Array | None:
-        value = one.steps.g if name == "g" else one.steps.given(name)
-        return value if value is not None and value.shape == one.got.shape else None
 
-    return made
+def _rearranged(words: str, taken: Callable[[ObservedResult, Array], Array | None]) -> LinearRelation:
+    """The right values in other places, each with the slack found where it comes from."""
+    return LinearRelation(words, lambda one: taken(one, one.expected), rounded=lambda one: taken(one, one.slack))
 
 
 def _of_another_group(words: str, by: Callable[[int], Array]) -> LinearRelation:
-    """The result of another group, with that group's slack."""
+    """The result of another group."""
 
     def taken(one: ObservedResult, values: Array) -> Array | None:
         return one.steps.back(one.steps.rows(values)[by(one.steps.count)]) if one.has_x_shape else None
 
-    return LinearRelation(words, lambda one: taken(one, one.expected), rounded=lambda one: taken(one, one.slack))
+    return _rearranged(words, taken)
 
 
 def _channels(one: ObservedResult) -> int | None:
@@ -198,9 +200,9 @@ def _channels(one: ObservedResult) -> int | None:
 
 
 def _moved_along(what: str, axis: Callable[[ObservedResult], int | None]) -> Iterable[LinearRelation]:
-    """The result of another sample or channel, with the slack found there."""
+    """The result of another sample or channel."""
 
-    def taken(one: ObservedResult, values: Array, by: Callable[[int], Array]) -> Array | None:
+    def taken(by: Callable[[int], Array], one: ObservedResult, values: Array) -> Array | None:
         along = axis(one)
         if not one.has_x_shape or along is None:
             return None
@@ -211,11 +213,7 @@ def _moved_along(what: str, axis: Callable[[ObservedResult], int | None]) -> Ite
         (f"that of the last {what}", lambda n: np.full(n, n - 1)),
         *((f"that of the {what} {words} it", by) for words, by in _MOVED),
     ):
-        yield LinearRelation(
-            words,
-            lambda one, by=by: taken(one, one.expected, by),
-            rounded=lambda one, by=by: taken(one, one.slack, by),
-        )
+        yield _rearranged(words, partial(taken, by))
 
 
 def _rounded_to() -> Iterable[LinearRelation]:
@@ -225,36 +223,35 @@ def _rounded_to() -> Iterable[LinearRelation]:
             if base == 2 or 0 < exponent < 7:
                 step = float(base) ** -exponent
                 words = f"the right value rounded to multiples of {written(step)}"
-                yield LinearRelation(words, _on_grid(lambda got, step=step: (np.rint(got / step) * step, step)))
+                yield LinearRelation(words, partial(_on_grid, partial(_multiple, step)))
     for name in ("bfloat16", "float16", "float32"):
-        format = FORMATS[name]
-
-        def narrowed(got: Array, format: Format = format) -> tuple[Array, Array]:
-            step = np.maximum(4 * format.unit_roundoff * np.abs(got), format.smallest_subnormal)
-            return got.astype(format.dtype).astype(np.float64), step
-
-        yield LinearRelation(f"the right value rounded to {name}", _on_grid(narrowed))
+        yield LinearRelation(f"the right value rounded to {name}", partial(_on_grid, partial(_narrowed, FORMATS[name])))
 
 
-def _on_grid(rounded: Callable[[Array], tuple[Array, Array | float]]) -> Compute:
-    def made(one: ObservedResult) -> Array | None:
-        on_grid, step = rounded(one.got)
-        exactly = np.abs(on_grid - one.got) <= 2.0**-40 * np.abs(one.got)
-        near = np.abs(one.got - one.expected) <= 0.5001 * step + one.slack
-        beyond = np.isinf(one.got) & (rounded(one.expected)[0] == one.got)  # more than the largest number of the grid
-        return one.got if bool((exactly & near | beyond)[one.judged].all()) else None
-
-    return made
+def _multiple(step: float, got: Array) -> tuple[Array, float]:
+    """The nearest multiples, and how far these are apart."""
+    return np.rint(got / step) * step, step
 
 
-def _values_moved(by: Callable[[int], Array]) -> Compute:
-    def made(one: ObservedResult) -> Array | None:
-        if one.has_x_shape:
-            return one.steps.back(one.steps.rows(one.expected)[:, by(one.steps.n)])
-        flat = one.expected.reshape(-1)
-        return flat[by(flat.size)].reshape(one.expected.shape)
+def _narrowed(format: Format, got: Array) -> tuple[Array, Array]:
+    """The nearest numbers of a dtype, and how far these are apart at most."""
+    step = np.maximum(4 * format.unit_roundoff * np.abs(got), format.smallest_subnormal)
+    return got.astype(format.dtype).astype(np.float64), step
 
-    return made
+
+def _on_grid(rounded: Callable[[Array], tuple[Array, Array | float]], one: ObservedResult) -> Array | None:
+    on_grid, step = rounded(one.got)
+    exactly = np.abs(on_grid - one.got) <= 2.0**-40 * np.abs(one.got)
+    near = np.abs(one.got - one.expected) <= 0.5001 * step + one.slack
+    beyond = np.isinf(one.got) & (rounded(one.expected)[0] == one.got)  # more than the largest number of the grid
+    return one.got if bool((exactly & near | beyond)[one.judged].all()) else None
+
+
+def _values_moved(by: Callable[[int], Array], one: ObservedResult) -> Array:
+    if one.has_x_shape:
+        return one.steps.back(one.steps.rows(one.expected)[:, by(one.steps.n)])
+    flat = one.expected.reshape(-1)
+    return flat[by(flat.size)].reshape(one.expected.shape)
 
 
 _MOVED: tuple[tuple[str, Callable[[int], Array]], ...] = (
@@ -277,20 +274,13 @@ def terms_in_sum(one: ObservedResult) -> float:
     return one.case.x.size / max(one.got.size, 1)
 
 
-def _scaled(count: Callable[[ObservedResult], float], power: float) -> Compute:
-    def made(one: ObservedResult) -> Array | None:
-        number = count(one)
-        return one.expected * number**power if number > 0 else None
-
-    return made
+def _scaled(count: Callable[[ObservedResult], float], power: float, one: ObservedResult) -> Array | None:
+    number = count(one)
+    return one.expected * number**power if number > 0 else None
 
 
-def _by(words: str, joined: str) -> Callable[[float], str]:
-    def words_for(number: float) -> str:
-        first = "the right value" if number == 1 else _times(number)
-        return f"{first} {joined} {words}"
-
-    return words_for
+def _by(words: str, number: float) -> str:
+    return f"{'the right value' if number == 1 else _times(number)} {words}"
 
 
 def plain_relations(name: str) -> list[LinearRelation]:
@@ -304,7 +294,7 @@ def plain_relations(name: str) -> list[LinearRelation]:
         LinearRelation(_shifted, right, ones),
         LinearRelation("the right value without its sign", lambda one: np.abs(one.expected)),
         *(
-            LinearRelation(f"{other} itself", _own(other))
+            LinearRelation(f"{other} itself", partial(_own, other))
             for other in ("x", "g", "gamma", "beta", "running_mean", "running_var")
             if other != name
         ),
@@ -313,9 +303,12 @@ def plain_relations(name: str) -> list[LinearRelation]:
     ]
     counts = [*_COUNTS, *((("the number of terms in its sum", terms_in_sum),) if name not in ("y", "dx") else ())]
     for words, count in counts:
-        for power, joined in ((1.0, "times"), (-1.0, "divided by")):
-            found.append(LinearRelation(_by(words, joined), nothing, _scaled(count, power), np.inf))
-        found.append(LinearRelation(_by(f"the root of {words}", "divided by"), nothing, _scaled(count, -0.5), np.inf))
+        for power, scaled in (
+            (1.0, f"times {words}"),
+            (-1.0, f"divided by {words}"),
+            (-0.5, f"divided by the root of {words}"),
+        ):
+            found.append(LinearRelation(partial(_by, scaled), nothing, partial(_scaled, count, power), np.inf))
     found += [
         _of_another_group("that of the first group", lambda n: np.zeros(n, int)),
         _of_another_group("that of the last group", lambda n: np.full(n, n - 1)),
@@ -324,10 +317,10 @@ def plain_relations(name: str) -> list[LinearRelation]:
     ]
     for words, by in _MOVED:
         found.append(_of_another_group(f"that of the group {words} it", by))
-        found.append(LinearRelation(f"that of the place {words} it", _values_moved(by)))
+        found.append(LinearRelation(f"that of the place {words} it", partial(_values_moved, by)))
     found += [
         _of_another_group("that of the groups in reverse order", lambda n: np.arange(n)[::-1]),
         *_rounded_to(),
-        LinearRelation("the right values in reverse order", _values_moved(lambda n: np.arange(n)[::-1])),
+        LinearRelation("the right values in reverse order", partial(_values_moved, lambda n: np.arange(n)[::-1])),
     ]
     return found

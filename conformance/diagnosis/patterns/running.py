@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
-from .formula_steps import FormulaSteps
+from .formula_steps import Array, FormulaSteps
 from .numbers import written
 from .observing import ObservedResult
 from .relation import LinearRelation, right
 from .terms import plus
-
-Array = np.ndarray
 
 _STATISTICS: dict[str, tuple[tuple[str, Callable[[FormulaSteps], Array]], ...]] = {
     "new_running_mean": (
@@ -58,16 +57,21 @@ _WEIGHTS: tuple[tuple[str, Callable[[float], float]], ...] = (
 
 
 def _updated(
-    statistic: Callable[[FormulaSteps], Array], rule: Callable[[Array, Array, float], Array]
-) -> Callable[[ObservedResult], Array]:
+    statistic: Callable[[FormulaSteps], Array], rule: Callable[[Array, Array, float], Array], one: ObservedResult
+) -> Array:
     """The new value by a rule: a function of the old value, a statistic of the batch, and momentum."""
+    if not one.steps.training:
+        return one.expected
+    return rule(_old(one), statistic(one.steps), float(one.case.settings["momentum"]))
 
-    def made(one: ObservedResult) -> Array:
-        if not one.steps.training:
-            return one.expected
-        return rule(_old(one), statistic(one.steps), float(one.case.settings["momentum"]))
 
-    return made
+def _weighed(weight: Callable[[float], float], before: Array, now: Array, momentum: float) -> Array:
+    return (1 - weight(momentum)) * before + weight(momentum) * now
+
+
+def _change(statistic: Callable[[FormulaSteps], Array], one: ObservedResult) -> Array:
+    """From the old value to a statistic of the batch."""
+    return statistic(one.steps) - _old(one) if one.steps.training else np.zeros(one.got.shape)
 
 
 def _rounded(one: ObservedResult) -> Array:
@@ -88,33 +92,28 @@ def running_relations(name: str) -> Iterator[LinearRelation]:
     old = name.removeprefix("new_")
     yield LinearRelation(f"{old} as it was given", _old)
     for weighed, weight in _WEIGHTS:
-
-        def moved(before: Array, now: Array, m: float, weight: Callable[[float], float] = weight) -> Array:
-            return (1 - weight(m)) * before + weight(m) * now
-
         for words, statistic in _STATISTICS[name]:
             words_of_step = f"(1 - w) times {old} plus w times {words}, w being {weighed}"
-            yield LinearRelation(words_of_step, _updated(statistic, moved), rounded=_rounded)
+            made = partial(_updated, statistic, partial(_weighed, weight))
+            yield LinearRelation(words_of_step, made, rounded=_rounded)
     for words, statistic in _STATISTICS[name]:
-
-        def slope(one: ObservedResult, statistic: Callable[[FormulaSteps], Array] = statistic) -> Array:
-            return statistic(one.steps) - _old(one) if one.steps.training else np.zeros(one.got.shape)
-
         yield LinearRelation(
             lambda number, words=words: (
                 f"{old} moved towards {words} by {written(number)} of the way, whatever momentum is"
             ),
             _old,
-            slope,
+            partial(_change, statistic),
             np.inf,
         )
     words, right_one = _STATISTICS[name][0]
     yield LinearRelation(
         f"{old} plus momentum times {words}, without the factor 1 - momentum",
-        _updated(right_one, lambda before, now, m: before + m * now),
+        partial(_updated, right_one, lambda before, now, m: before + m * now),
     )
-    yield LinearRelation(plus("eps"), right, lambda one: np.full(one.got.shape, one.steps.eps * one.steps.training))
+    yield LinearRelation(
+        partial(plus, "eps"), right, lambda one: np.full(one.got.shape, one.steps.eps * one.steps.training)
+    )
     yield LinearRelation(
         f"{old} plus momentum times the sign of {words} minus {old}",
-        _updated(right_one, lambda before, now, m: before + m * np.sign(now - before)),
+        partial(_updated, right_one, lambda before, now, m: before + m * np.sign(now - before)),
     )

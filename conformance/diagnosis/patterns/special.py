@@ -11,8 +11,6 @@ from ...cases.case import Case
 from ...judging.subject import Subject
 from .memory import is_right
 
-Array = np.ndarray
-
 _SPECIAL_VALUES = ((np.nan, "a NaN"), (np.inf, "an infinity"), (-np.inf, "a negative infinity"))
 _CASES = 3
 

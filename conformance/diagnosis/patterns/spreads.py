@@ -13,13 +13,12 @@ import attrs
 import numpy as np
 
 from .eps_placements import EPS_PLACEMENTS, EpsPlacement
-from .formula_steps import FormulaSteps
+from .formula_steps import Array, FormulaSteps
 from .moments import CENTRES, SPREADS, Column, group_mean
 from .numbers import Interval, simplest, written
 from .observing import ObservedResult
 from .relation import EXTRA_ROUNDINGS, LinearRelation
 
-Array = np.ndarray
 #: The range of numbers that somebody may have written into a formula. A number outside comes from the data.
 _SMALLEST_NUMBER, _LARGEST_NUMBER = 1e-16, 1e4
 #: After this many relations that all bounds allow but the values do not, the bounds say too little.

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from ....spec.operators import OPERATORS
-from .formula_steps import logistic, softmax
+from .formula_steps import Array, logistic, softmax
 from .numbers import written
 from .observing import ObservedResult
 from .relation import Compute, LinearRelation, nothing, right, terms_in_sum
 
-Array = np.ndarray
 _Term = tuple[str, Callable[[ObservedResult], Array]]
 
 
-def plus(words: str) -> Callable[[float], str]:
+def plus(words: str, number: float) -> str:
     """Words for the right value and a multiple of something."""
-
-    def words_for(number: float) -> str:
-        if number == -1:
-            return f"the right value without {words}"
-        times = "" if abs(number) == 1 else f"{written(abs(number))} times "
-        return f"the right value {'plus' if number > 0 else 'minus'} {times}{words}"
-
-    return words_for
+    if number == -1:
+        return f"the right value without {words}"
+    times = "" if abs(number) == 1 else f"{written(abs(number))} times "
+    return f"the right value {'plus' if number > 0 else 'minus'} {times}{words}"
 
 
 def term_relations(operator: str, name: str) -> Iterator[LinearRelation]:
@@ -39,7 +35,7 @@ def term_relations(operator: str, name: str) -> Iterator[LinearRelation]:
     if record.composed and record.normalises and name == "y":
         terms = (*terms, *_OF_NORMS_AND_BLOCKS)
     for words, term in terms:
-        yield LinearRelation(plus(words), right, _present(term))
+        yield LinearRelation(partial(plus, words), right, partial(_present, term))
     if record.composed and name == "dx":
         yield LinearRelation(_beside_g, nothing, lambda one: one.expected - one.steps.g, np.inf)
     if name == "y":
@@ -92,12 +88,9 @@ def _roundings_of(*terms: Callable[[ObservedResult], Array]) -> Compute:
     return lambda one: 2 * one.values.unit * sum((np.abs(term(one)) for term in terms), np.zeros(()))
 
 
-def _present(term: Callable[[ObservedResult], Array]) -> Compute:
-    def made(one: ObservedResult) -> Array:
-        value = term(one)
-        return np.where(np.isfinite(value), value, np.nan)
-
-    return made
+def _present(term: Callable[[ObservedResult], Array], one: ObservedResult) -> Array:
+    value = term(one)
+    return np.where(np.isfinite(value), value, np.nan)
 
 
 def _h(one: ObservedResult) -> Array:
@@ -251,17 +244,13 @@ def _exchanged_parts(one: ObservedResult) -> Array:
     return _highway(one, logistic(_transformed(one)), one.steps.part("gate", one.steps.x))
 
 
-def _weighed(change: Callable[[Array], Array]) -> Compute:
+def _weighed(change: Callable[[Array], Array], one: ObservedResult) -> Array:
     """An mhc layer whose weights are another function of the logits; not for one with fuse, which has no weights."""
-
-    def made(one: ObservedResult) -> Array:
-        logits = one.steps.given("logits")
-        if logits is None or one.case.parts.get("fuse") is not None:
-            return one.expected
-        pairs = zip(change(logits), one.steps.branches, strict=True)
-        return one.steps.x + sum(weight * value for weight, value in pairs)
-
-    return made
+    logits = one.steps.given("logits")
+    if logits is None or one.case.parts.get("fuse") is not None:
+        return one.expected
+    pairs = zip(change(logits), one.steps.branches, strict=True)
+    return one.steps.x + sum(weight * value for weight, value in pairs)
 
 
 def _powers(z: Array) -> Array:
@@ -287,16 +276,16 @@ _OTHERWISE: dict[str, tuple[tuple[str, Compute], ...]] = {
         ("half the gate's logits", _gated(lambda z: logistic(z / 2))),
     ),
     "mhc": (
-        ("exponentials rounded down to powers of two", _weighed(_powers)),
-        ("the two largest weights alone, as they are", _weighed(_two_largest)),
-        ("twice the logits", _weighed(lambda z: softmax(2 * z, None))),
-        ("half the logits", _weighed(lambda z: softmax(z / 2, None))),
-        ("minus the logits", _weighed(lambda z: softmax(-z, None))),
-        ("the logits themselves for weights", _weighed(lambda z: z)),
-        ("the exponentials of the logits for weights", _weighed(np.exp)),
+        ("exponentials rounded down to powers of two", partial(_weighed, _powers)),
+        ("the two largest weights alone, as they are", partial(_weighed, _two_largest)),
+        ("twice the logits", partial(_weighed, lambda z: softmax(2 * z, None))),
+        ("half the logits", partial(_weighed, lambda z: softmax(z / 2, None))),
+        ("minus the logits", partial(_weighed, lambda z: softmax(-z, None))),
+        ("the logits themselves for weights", partial(_weighed, lambda z: z)),
+        ("the exponentials of the logits for weights", partial(_weighed, np.exp)),
         (
             "the powers of 2 in place of the exponentials of the logits",
-            _weighed(lambda z: softmax(z * np.log(2), None)),
+            partial(_weighed, lambda z: softmax(z * np.log(2), None)),
         ),
     ),
 }

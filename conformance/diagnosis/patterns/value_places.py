@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ....spec.operators import OPERATORS
-from .formula_steps import FormulaSteps
+from .formula_steps import Array, FormulaSteps
 from .observing import ObservedResult
 from .place import Place, Quantity, by_group, in_x_shape
-
-Array = np.ndarray
 
 #: Whether something is in a place, given its number and how many there are.
 _Numbered = Callable[[Array, int], Array]
