@@ -92,8 +92,10 @@ class Search:
         """Two mistakes that only together match a target on which no single one does; None where none match."""
         if self._varying is not None:  # its series were compared with those of pairs too
             return None
-        pairs = self._matching_pairs() if self._clear and len(self._agreeing) <= _FINALISTS else []
-        return self._explain_matching(pairs) or (self._explain_kept(self._kept) if self._kept else None)
+        pairs = self._pairs() if self._clear and len(self._agreeing) <= _FINALISTS else []
+        return self._explain_matching(self._survivors(pairs)) or (
+            self._explain_kept(self._kept) if self._kept else None
+        )
 
     @cached_property
     def found_again(self) -> Explanation | None:
@@ -139,9 +141,6 @@ class Search:
     @property
     def _matching_alone(self) -> list[Candidate]:
         return self._survivors(self._agreeing if self._clear else [*self._candidates_with_small_errors()])
-
-    def _matching_pairs(self) -> list[Candidate]:
-        return self._survivors(self._pairs())
 
     def _explain_matching(self, matching: list[Candidate]) -> Explanation | None:
         return self._explain(self._agreeing_on_other_cases(matching)) if matching else None

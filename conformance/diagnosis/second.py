@@ -25,19 +25,17 @@ class SecondSearch(Search):
     violations are left, each mistake against one of those requirements is tried together with the first.
     """
 
-    first: Explanation | None = None
+    first: Explanation = attrs.field(kw_only=True)
 
     @classmethod
     def after(cls, search: Search, first: Explanation) -> SecondSearch:
         """The search for what a first mistake leaves. It keeps all questions and answers of the earlier search."""
-        second = cls(search.subject, search.violations, search.satisfied, search.known)
+        second = cls(search.subject, search.violations, search.satisfied, search.known, first=first)
         vars(second).update(vars(search))
-        second.first = first
         return second
 
     def found(self) -> Explanation | None:
         """The first mistake with a second that explains more; None if there is no such second."""
-        assert self.first is not None
         if self.subject.slow or any(len(one.faults) > 1 for one in self.first.candidates):
             return None
         if self._varying is not None:
@@ -72,11 +70,9 @@ class SecondSearch(Search):
     @property
     def _first_names(self) -> set[str]:
         """The names of the first mistake; several if no question tells them apart."""
-        assert self.first is not None
         return {name for one in self.first.candidates for name in one.names}
 
     def _first_agrees(self, question: Question) -> bool:
-        assert self.first is not None
         return any(self._same(one, question) for one in self.first.candidates)
 
     def _first_accounts_for(self, question: Question) -> bool:
@@ -87,7 +83,6 @@ class SecondSearch(Search):
 
     def _first_agrees_on_outputs(self, question: Question) -> bool:
         """Whether the comparisons of a check agree that are not about gradients."""
-        assert self.first is not None
         inputs = question.case.inputs
 
         def of_outputs(answer: Answer) -> Answer:
@@ -102,7 +97,6 @@ class SecondSearch(Search):
     @cached_property
     def _derivatives_follow(self) -> bool:
         """Whether the target's gradients are not the first mistake's own, but the derivatives of its formula."""
-        assert self.first is not None
         plain = [*self._maker.plain_questions, *self._maker.fresh_questions]
         asked = [one for one in plain if one.derivative and not self._is_unsupported(one)]
         for first in self.first.candidates:
@@ -113,14 +107,12 @@ class SecondSearch(Search):
 
     def _first_may_explain(self, name: str) -> bool:
         """Whether the first mistake explains a violation, or shows it by itself in one of several calls."""
-        assert self.first is not None
         question = self._violated_checks[name]
         asked = (question.answered_by(one.subject) for one in self.first.candidates for _ in range(ASKED_AGAIN))
         return name in self.first.explains or any(answer.words for answer in asked)
 
     def _pairs_for(self, left: list[str]) -> Iterator[Candidate]:
         """Each first mistake, paired with each mistake against a requirement that is left."""
-        assert self.first is not None
         for other in self._candidates:
             if other.faults[0].requirement in left and other.faults[0].name not in self._first_names:
                 for first in self.first.candidates:

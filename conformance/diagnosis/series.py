@@ -27,6 +27,8 @@ class Series:
     """The outputs, or the gradients, of repeated calls with the same arguments."""
 
     case: Case
+    #: Whether gradients are taken, and no outputs.
+    gradients: bool
     #: Those of each call.
     results: tuple[Results, ...]
 
@@ -53,7 +55,7 @@ class Series:
                 begins = [one for one in begins if not 0 <= last - one < len(changes) or changes[last - one] == change]
                 if not begins:
                     break
-        return cls(case, tuple(found))
+        return cls(case, gradients, tuple(found))
 
     @property
     def varies(self) -> bool:

@@ -35,31 +35,28 @@ class VaryingTarget:
     violated: Sequence[str]
 
     @cached_property
-    def series(self) -> list[tuple[Series, bool]]:
-        """The results of repeated calls, if they vary; each series with whether it holds gradients."""
+    def series(self) -> list[Series]:
+        """The results of repeated calls, if they vary."""
         first = self.maker.preceding_case
         if self.maker.subject.slow or first is None or not any(name in self.violated for name in VARYING):
             return []
         subject = self.maker.subject
         series = [
-            (Series.of(subject, case, first, gradients=gradients), gradients)
+            Series.of(subject, case, first, gradients=gradients)
             for case in self.maker.cases_to_repeat()
             for gradients in gradient_choices(subject)
         ]
-        return series if any(one.varies for one, _ in series) else []
+        return series if any(one.varies for one in series) else []
 
     def changes_like(self, candidate: Candidate) -> bool:
         """Whether a candidate's repeated calls change as the target's do, from some call on."""
         first = self.maker.preceding_case
         assert first is not None
-        varying_first = sorted(self.series, key=lambda one: not one[0].varies)
-        return all(
-            series.is_within(
-                Series.of(candidate.subject, series.case, first, gradients=gradients, within=series),
-                self.maker.subject,
-            )
-            for series, gradients in varying_first
+        varying_first = sorted(self.series, key=lambda one: not one.varies)
+        longer = (
+            Series.of(candidate.subject, one.case, first, gradients=one.gradients, within=one) for one in varying_first
         )
+        return all(one.is_within(other, self.maker.subject) for one, other in zip(varying_first, longer, strict=False))
 
     def pairs(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
         """Each mistake that varies, with another that is wrong in what the target returns every time."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -67,8 +67,7 @@ def print_requirement(requirement: Requirement, console: Console, *, figures: bo
         console.print()
         _print_names("Contradicted in print:", {id: errata()[id].title for id in requirement.errata}, console)
     console.print()
-    print_links(requirement.sources, console)
-    print_address(place_of(requirement), console)
+    print_sources(requirement.sources, place_of(requirement), console)
 
 
 def print_erratum(erratum: Erratum, console: Console) -> None:
@@ -103,8 +102,8 @@ def print_mistake(mistake: Mistake, console: Console) -> None:
     _print_costs((mistake,), console)
     _print_mended((mistake,), console)
     console.print()
-    print_links(dict.fromkeys(link for fault in mistake.faults for link in fault.sources), console)
-    print_address(place_of(requirement), console)
+    links = dict.fromkeys(link for fault in mistake.faults for link in fault.sources)
+    print_sources(links, place_of(requirement), console)
 
 
 def print_operator(operator: Operator, console: Console) -> None:
@@ -249,14 +248,14 @@ def _print_mended(found: Sequence[Mistake], console: Console) -> None:
                     console.print(Text(f"  {sign} {line}", style=style), soft_wrap=True)
 
 
-def print_links(links: Iterable[str], console: Console) -> None:
-    """Print links, each on a line of its own."""
-    found = tuple(links)
-    for link in found:
+def print_sources(links: Collection[str], place: str, console: Console) -> None:
+    """Print links, each on a line of its own, and where the page is."""
+    for link in links:
         # Links are not wrapped, so that they can be clicked or copied whole.
         console.print(Text.assemble(("See: ", "bold"), link), soft_wrap=True)
-    if found:
+    if links:
         console.print()
+    print_address(place, console)
 
 
 def print_address(place: str, console: Console) -> None:

@@ -9,7 +9,7 @@ from ...spec.address import address
 from ...spec.convention_sections import Convention, ConventionValue
 from ...spec.conventions import operators_about
 from ...spec.operators import OPERATORS
-from .explained import print_address, print_heading, print_links
+from .explained import print_heading, print_sources
 from .layout import print_labelled, print_prose
 
 
@@ -43,8 +43,7 @@ def print_convention(convention: Convention, value: str, console: Console) -> No
     print_labelled("About", operators, console)
     print_labelled("Declared by", declared, console)
     console.print()
-    print_links(convention.sources, console)
-    print_address(address("conventions", key), console)
+    print_sources(convention.sources, address("conventions", key), console)
 
 
 def _print_value(one: ConventionValue, width: int, console: Console) -> None:

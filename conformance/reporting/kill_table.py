@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import attrs
 
@@ -46,14 +45,10 @@ def in_json(matrix: Matrix) -> str:
         "profile": matrix.profile,
         "seed": matrix.seed,
         "partial": matrix.partial,
-        "faults": [_plain(row) for row in matrix.faults],
-        "sound": [_plain(row) for row in matrix.sound],
+        "faults": [attrs.asdict(row) for row in matrix.faults],
+        "sound": [attrs.asdict(row) for row in matrix.sound],
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
-
-
-def _plain(row: FaultRow | SoundRow) -> dict[str, Any]:
-    return attrs.asdict(row)
 
 
 def _summary(matrix: Matrix) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..results.changes import Changes
 from ..results.outcome import Outcome
@@ -69,19 +69,23 @@ def _target(alone: Outcome, name: str) -> Iterator[str]:
     found = findings(without_cause(alone))
     if found:
         yield from ("", f"<details><summary>{len(found)} violated without a known cause</summary>", "")
-        yield from (f"- {escaped(in_one_line(one.clearest))}" for one in found[:_SHOWN])
-        yield from ([f"- and {len(found) - _SHOWN} more"] if found[_SHOWN:] else [])
+        yield from _listed([in_one_line(one.clearest) for one in found])
         yield from ("", "</details>")
 
 
 def _changes(against: Changes) -> Iterator[str]:
     for part in parts_of(against):
         yield from ("", f"**{escaped(part.heading)}**", "")
-        yield from (f"- {escaped(line)}" for line in part.lines[:_SHOWN])
-        yield from ([f"- and {len(part.lines) - _SHOWN} more"] if part.lines[_SHOWN:] else [])
+        yield from _listed(part.lines)
     if against.asked:
         yield from ("", "**The two runs had different requests**", "")
         yield from (f"- {escaped(words)}" for words in against.asked)
+
+
+def _listed(lines: Sequence[str]) -> list[str]:
+    """The first lines as a list, with the number of the others."""
+    shown = [f"- {escaped(line)}" for line in lines[:_SHOWN]]
+    return [*shown, f"- and {len(lines) - _SHOWN} more"] if lines[_SHOWN:] else shown
 
 
 def escaped(words: str) -> str:
