@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -12,6 +12,7 @@ from ..campaign.summary import Kept, Nearness, Summary
 from ..judging.verdicts import Verdict
 from ..requests.library_names import SOUND
 from .layout import print_conclusion, print_prose, print_title, width_of
+from .markdown import table
 from .numbers import duration, ratio_text
 from .symbols import COLOURS, symbols_for
 from .wording import counted, title
@@ -133,13 +134,8 @@ def to_markdown(summary: Summary, command: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _markdown(header: Sequence[str], body: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> list[str]:
-    rule = "|" + "---|" * len(header)
-    return [
-        f"| {' | '.join(header)} |",
-        rule,
-        *(f"| {' | '.join(one.replace('|', chr(92) + '|') for one in row)} |" for row in body),
-    ]
+def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return table(header, ([one.replace("|", "\\|") for one in row] for row in rows))
 
 
 def _cells(one: Kept) -> tuple[str, ...]:

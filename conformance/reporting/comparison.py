@@ -7,6 +7,7 @@ it, which reads well for any number of targets.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -21,6 +22,8 @@ from .symbols import Symbols, symbols_for
 
 #: The widest title of a row with its dtype, and the width of the sign before it.
 _TITLE, _SIGN = 23, 2
+#: What stands before the lines that belong to no row, or to the one above.
+_NO_LEAD = " " * (_SIGN + _TITLE)
 #: The narrowest column in which cells read well, and the blanks between columns.
 _NARROWEST, _GAP = 19, 2
 #: The width of a behaviour's words, if each behaviour is named once.
@@ -29,6 +32,9 @@ _BEHAVIOUR = 27
 _NAMES = 12
 #: A table wider than this is not easier to read.
 _WIDEST = 140
+
+#: What a line of a cell is put together of: it is broken after blanks, dots and slashes.
+_PIECE = re.compile(r"[^ ./]*[ ./]|[^ ./]+", re.S)
 
 #: The style of a cell that shows no behaviour: it stays in the background.
 _STYLES = {Kind.UNSUPPORTED: "bright_black", Kind.UNCLEAR: "magenta", Kind.LOST: "bold magenta"}
@@ -86,13 +92,11 @@ def _lead(row: Row, symbols: Symbols) -> Text:
 
 
 def _side_by_side(section: Section, each: int, console: Console, symbols: Symbols) -> None:
-    heads = [[Text(part, style="bold cyan") for part in _wrapped(head, each)] for head in _heads(section)]
-    _print_lines(Text(" " * (_SIGN + _TITLE)), heads, each, console)
+    _print_lines(Text(_NO_LEAD), [_lines(head, each, "bold cyan") for head in _heads(section)], each, console)
     for line in zip(*(_under(column, section) for column in section.columns), strict=True):
-        under = [[Text(part, style="dim") for part in _wrapped(words, each)] for words in line]
-        _print_lines(Text(" " * (_SIGN + _TITLE)), under, each, console)
+        _print_lines(Text(_NO_LEAD), [_lines(words, each, "dim") for words in line], each, console)
     for row in section.rows:
-        cells = [[Text(part, style=_style(cell, row)) for part in _wrapped(cell.text, each)] for cell in row.cells]
+        cells = [_lines(cell.text, each, _style(cell, row)) for cell in row.cells]
         _print_lines(_lead(row, symbols), cells, each, console)
 
 
@@ -106,7 +110,7 @@ def _under(column: Column, section: Section) -> tuple[str, str]:
 def _print_lines(lead: Text, cells: Sequence[Sequence[Text]], each: int, console: Console) -> None:
     """Print one row of several columns, with as many lines as its longest cell."""
     for number in range(max(map(len, cells))):
-        line = lead.copy() if number == 0 else Text(" " * (_SIGN + _TITLE))
+        line = lead.copy() if number == 0 else Text(_NO_LEAD)
         for parts in cells:
             part = parts[number].copy() if number < len(parts) else Text()
             part.pad_right(each + _GAP - cell_len(part.plain))
@@ -115,10 +119,14 @@ def _print_lines(lead: Text, cells: Sequence[Sequence[Text]], each: int, console
         console.print(line, no_wrap=True, crop=True)
 
 
+def _lines(words: str, width: int, style: str) -> list[Text]:
+    return [Text(line, style=style) for line in _wrapped(words, width)]
+
+
 def _wrapped(words: str, width: int) -> list[str]:
-    """Lines of at most this many columns, broken at blanks, or after dots and brackets in a long name."""
+    """Lines of at most this many columns, broken at blanks, or after dots and slashes in a long name."""
     lines, line = [], ""
-    for piece in _pieces(words):
+    for piece in _PIECE.findall(words):
         if line and len(line) + len(piece.rstrip()) > width:
             lines.append(line.rstrip())
             line = ""
@@ -127,16 +135,6 @@ def _wrapped(words: str, width: int) -> list[str]:
             lines.append(line[:width])
             line = line[width:]
     return [*lines, line.rstrip()] if line.strip() or not lines else lines
-
-
-def _pieces(words: str) -> list[str]:
-    pieces, piece = [], ""
-    for letter in words:
-        piece += letter
-        if letter in " ./":
-            pieces.append(piece)
-            piece = ""
-    return [*pieces, piece] if piece else pieces
 
 
 def _style(cell: Cell, row: Row) -> str:
@@ -174,10 +172,9 @@ def _by_behaviour(section: Section, width: int, console: Console, symbols: Symbo
             if rest < _NAMES:
                 print_prose(Text.assemble((cell.text, style), (f"  {names}", others)), console, indent=4)
                 continue
-            words = [Text(part, style=style) for part in _wrapped(cell.text, _BEHAVIOUR)]
-            who = [Text(part, style=others) for part in _wrapped(names, rest)]
-            _print_lines(lead, [words, who], _BEHAVIOUR, console)
-            lead = Text(" " * (_SIGN + _TITLE))
+            cells = [_lines(cell.text, _BEHAVIOUR, style), _lines(names, rest, others)]
+            _print_lines(lead, cells, _BEHAVIOUR, console)
+            lead = Text(_NO_LEAD)
 
 
 # What could not be measured ---------------------------------------------------------------------------------

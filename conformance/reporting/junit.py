@@ -49,12 +49,11 @@ def _suite(report: Outcome, name: str) -> tree.Element:
         suite.append(_case(report, result))
     for one in report.unmet():
         case = tree.SubElement(suite, "testcase", classname=_xml(name), name=_xml(f"{one.requirement} is expected"))
-        tree.SubElement(case, "failure", type="expected", message=_xml(one.wrong)).text = _xml(one.reason)
+        _add(case, "failure", one.reason, type="expected", message=one.wrong)
     if report.exit_status not in (0, 1) and not report.errors():
         # Nothing was judged, or not everything: a suite without this case would look like one that conforms.
-        words = target_conclusion(report)[0]
         case = tree.SubElement(suite, "testcase", classname=_xml(name), name="everything was judged")
-        tree.SubElement(case, "error", type="partial", message=_xml(words)).text = _xml("\n".join(report.defects))
+        _add(case, "error", "\n".join(report.defects), type="partial", message=target_conclusion(report)[0])
     kinds = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     suite.set("tests", str(len(suite.findall("testcase"))))
     for count, kind in kinds.items():
@@ -70,19 +69,22 @@ def _case(report: Outcome, result: Result) -> tree.Element:
     )
     verdict, reason = result.verdict, result.reason
     if verdict is Verdict.FAIL:
-        failure = tree.SubElement(case, "failure", type=result.requirement, message=_xml(in_one_line(result)))
-        failure.text = _xml(violation_in_text(report, result))
+        _add(case, "failure", violation_in_text(report, result), type=result.requirement, message=in_one_line(result))
     elif verdict is Verdict.ERROR:
-        error = tree.SubElement(case, "error", type=result.requirement, message=_xml(reason))
-        error.text = _xml(result.traceback or reason)
+        _add(case, "error", result.traceback or reason, type=result.requirement, message=reason)
     elif verdict in (Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED):
-        tree.SubElement(case, "skipped", type=verdict.value, message=_xml(reason or verdict.value))
+        _add(case, "skipped", None, type=verdict.value, message=reason or verdict.value)
     elif verdict is Verdict.ADVICE:
-        words = f"advice: {in_one_line(result)}\n{violation_in_text(report, result)}"
-        tree.SubElement(case, "system-out").text = _xml(words)
+        _add(case, "system-out", f"advice: {in_one_line(result)}\n{violation_in_text(report, result)}")
     elif verdict is Verdict.DEVIATES:
-        tree.SubElement(case, "system-out").text = _xml(f"deviates: {reason}")
+        _add(case, "system-out", f"deviates: {reason}")
     return case
+
+
+def _add(case: tree.Element, name: str, text: str | None, **attributes: str) -> None:
+    """Add an element to a test case."""
+    child = tree.SubElement(case, name, {key: _xml(words) for key, words in attributes.items()})
+    child.text = None if text is None else _xml(text)
 
 
 def _xml(words: str) -> str:

@@ -10,6 +10,7 @@ import attrs
 
 from ...reference.formats import ALL_DTYPES
 from ..selftest.matrix import DiagnosisInDtype, FaultRow, KillInDtype, Matrix, SoundRow
+from .markdown import table
 
 #: The diagnosis of a mistake that is told apart from all others.
 _OWN = "its own name"
@@ -53,20 +54,20 @@ def in_json(matrix: Matrix) -> str:
 
 def _summary(matrix: Matrix) -> Iterator[str]:
     kills = sum(bool(one.cases) for row in matrix.faults for one in row.seen)
-    yield "| what | how many |\n|---|---|"
-    yield f"| mistakes killed, of all | {len(matrix.faults) - len(matrix.survivors())} of {len(matrix.faults)} |"
-    yield f"| pairs of a mistake and a dtype in which it is killed | {kills} |"
-    yield f"| sound functions accused | {len(matrix.accused())} of {len(matrix.sound)} |"
+    figures = (
+        ("mistakes killed, of all", f"{len(matrix.faults) - len(matrix.survivors())} of {len(matrix.faults)}"),
+        ("pairs of a mistake and a dtype in which it is killed", str(kills)),
+        ("sound functions accused", f"{len(matrix.accused())} of {len(matrix.sound)}"),
+    )
+    yield from table(("what", "how many"), figures)
     if matrix.partial:
         yield "\nThe run was stopped before the end."
     yield ""
     dtypes = [dtype for dtype in ALL_DTYPES if any(one.dtype == dtype for row in matrix.faults for one in row.named)]
     columns = [_diagnoses([(row, one) for row in matrix.faults for one in row.named if one.dtype == d]) for d in dtypes]
     if columns:
-        yield f"| of the mistakes diagnosed in | {' | '.join(dtypes)} |\n|---|{'---|' * len(dtypes)}"
-        for name in columns[0]:
-            yield f"| {name} | {' | '.join(column[name] for column in columns)} |"
-        yield ""
+        rows = ([name, *(column[name] for column in columns)] for name in columns[0])
+        yield from (*table(("of the mistakes diagnosed in", *dtypes), rows), "")
 
 
 def _diagnoses(named: Sequence[tuple[FaultRow, DiagnosisInDtype]]) -> dict[str, str]:
@@ -90,18 +91,15 @@ def _faults(rows: Sequence[FaultRow]) -> Iterator[str]:
         return
     dtypes = tuple(dict.fromkeys(one.dtype for row in rows for one in row.seen))
     reasons: dict[str, str] = {}
-    yield f"| mistake | killed by | {' | '.join(dtypes)} | diagnosed as | stand |"
-    yield f"|---|---|{'---|' * len(dtypes)}---|---|"
+    lines = []
     for row in rows:
         seen = {one.dtype: one for one in row.seen}
         cells = [_cell(seen.get(dtype), reasons) for dtype in dtypes]
         words = _by_dtype([(one.dtype, ": ".join(filter(None, _diagnosis(row, one)))) for one in row.named])
         stand = _by_dtype([(one.dtype, ", ".join(one.standing)) for one in row.named])
-        yield f"| {row.fault} | {row.requirement} | {' | '.join(cells)} | {words} | {stand} |"
-    yield ""
-    for reason, letter in reasons.items():
-        yield f"- {letter}: {reason}"
-    yield ""
+        lines.append((row.fault, row.requirement, *cells, words, stand))
+    yield from table(("mistake", "killed by", *dtypes, "diagnosed as", "stand"), lines)
+    yield from ("", *(f"- {letter}: {reason}" for reason, letter in reasons.items()), "")
 
 
 def _cell(seen: KillInDtype | None, reasons: dict[str, str]) -> str:
@@ -141,9 +139,13 @@ def _diagnosis(row: FaultRow, named: DiagnosisInDtype) -> tuple[str, str]:
 def _sound(rows: Sequence[SoundRow]) -> Iterator[str]:
     if not rows:
         return
-    yield "| sound function | largest error, in envelopes | in | accused by |"
-    yield "|---|---|---|---|"
-    for row in rows:
-        ratio = "" if row.ratio is None else f"{row.ratio:.2g}"
-        yield f"| {row.name} | {ratio} | {' in '.join(filter(None, row.largest_in))} | {', '.join(row.accused_by)} |"
-    yield ""
+    lines = (
+        (
+            row.name,
+            "" if row.ratio is None else f"{row.ratio:.2g}",
+            " in ".join(filter(None, row.largest_in)),
+            ", ".join(row.accused_by),
+        )
+        for row in rows
+    )
+    yield from (*table(("sound function", "largest error, in envelopes", "in", "accused by"), lines), "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..results.changes import Changes
 from ..results.outcome import Outcome
@@ -80,6 +80,15 @@ def _changes(against: Changes) -> Iterator[str]:
     if against.asked:
         yield from ("", "**The two runs had different requests**", "")
         yield from (f"- {escaped(words)}" for words in against.asked)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table; what its cells hold stands as it is."""
+    return [_cells(header), f"|{'---|' * len(header)}", *map(_cells, rows)]
+
+
+def _cells(words: Sequence[str]) -> str:
+    return f"| {' | '.join(words)} |"
 
 
 def _listed(lines: Sequence[str]) -> list[str]:
