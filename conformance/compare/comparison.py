@@ -19,11 +19,10 @@ import json
 import platform
 
 import attrs
-import numpy as np
 
 from ..reporting.comparison_files import section_in_json, section_in_markdown
 from ..reporting.json_values import plain
-from ..reporting.versions import of_package
+from ..reporting.versions import of_package, versions
 from .table import Cell, Kind, Row, Section
 
 #: Raised by one when a reader of the old JSON would misread the new one.
@@ -71,12 +70,7 @@ class Comparison:
         """The whole table as strict JSON, with the evidence of every cell."""
         document = {
             "schema": SCHEMA,
-            "versions": {
-                "normspec": of_package("normspec"),
-                "python": platform.python_version(),
-                "numpy": np.__version__,
-                "ml_dtypes": of_package("ml_dtypes"),
-            },
+            "versions": {"normspec": of_package("normspec"), **versions()},
             "platform": platform.platform(),
             "dtype": self.dtype,
             "device": self.device,

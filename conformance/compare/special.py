@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...spec.operators import OPERATORS
+from ..reporting.json_values import plain
 from .bench import PATTERN, Bench
 from .plain import plain_case
 from .probe import NORMALISATIONS, probe
@@ -23,7 +24,7 @@ def _spread(bench: Bench, planted: float) -> Cell:
         # Untouched values may move by their last bits; values touched by a NaN or an infinity move far.
         moved = ~(np.abs(after - before) <= 2.0**-4 * (1 + np.abs(before)))
     own, others = after[1], np.delete(moved, 1, axis=0)
-    evidence = {"planted": str(planted), "group": [_value(v) for v in own]}
+    evidence = {"planted": str(planted), "group": [plain(v) for v in own]}
     lost = ~np.isfinite(own)
     kind = "NaN" if np.isnan(own).any() else "Inf"
     if not lost.any():
@@ -37,10 +38,6 @@ def _spread(bench: Bench, planted: float) -> Cell:
     if others.any():
         text += ", others too"
     return Cell(text, evidence=evidence)
-
-
-def _value(value: float) -> float | str:
-    return float(value) if np.isfinite(value) else str(float(value))
 
 
 @probe("nan", "one NaN makes", OPERATORS)
@@ -79,7 +76,7 @@ def _ensure_free(bench: Bench) -> None:
 
 
 def _kept(y: np.ndarray, exact: float) -> Cell:
-    evidence = {"y": [_value(v) for v in y], "exact": exact}
+    evidence = {"y": [plain(v) for v in y], "exact": exact}
     if np.all(y == 0):
         return Cell("flushed to 0", evidence=evidence)
     return Cell("kept" if np.all(np.abs(np.abs(y) - exact) <= exact / 2) else "neither kept nor 0", evidence=evidence)

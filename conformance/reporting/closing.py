@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from ...adapters.frameworks import KNOWN
+from ..grouping import grouped
 from ..judging.verdicts import Verdict
 from ..results.outcome import Outcome
 from .conclusion import conclusion, target_conclusion
-from .kept_words import kept_in_words
 from .layout import print_conclusion, print_prose, print_title, width_of
 from .selection_words import print_selection
 from .symbols import COLOURS, Symbols
@@ -56,8 +56,24 @@ def _print_how(report: Outcome, console: Console) -> None:
         versions_in_words(report.versions),
     ]
     told += dict.fromkeys(_fewer(subject) for subject in report.subjects if _timed(subject))
-    for words in (*told, *kept_in_words(report), *report.notes):
+    for words in (*told, *_kept_in_words(report), *report.notes):
         print_prose(Text(words, style="dim"), console)
+
+
+def _kept_in_words(report: Outcome) -> list[str]:
+    """A sentence for each point in time from which results were kept from earlier runs; none if all are new."""
+    found: list[tuple[tuple[str, str], str]] = []
+    for name in report.targets:
+        results = [one for one in report.results if one.target == name]
+        kept = [one.kept for one in results if one.kept]
+        if kept:
+            share = "" if len(kept) == len(results) else f", {len(kept):,} of {len(results):,} results"
+            found.append(((min(kept), share), name))
+    return [
+        f"results of {several(names)} are from {since[:16].replace('T', ' ')} UTC{share}, because nothing that they "
+        "depend on has changed; --no-cache judges them again"
+        for (since, share), names in grouped(found).items()
+    ]
 
 
 def _timed(subject: Mapping[str, Any]) -> bool:

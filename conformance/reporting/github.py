@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..results.outcome import Outcome
 from .causes import remedy, without_cause
@@ -29,38 +29,45 @@ def workflow_commands(report: Outcome, workspace: str = "") -> list[str]:
 
     ``workspace``: the folder of the repository, to which file names are relative; by default the working directory.
     """
-    errors = [one for name in report.targets for one in _errors(report.target(name), name, workspace)]
-    warnings = [one for name in report.targets for one in _warnings(report.target(name), name, workspace)]
-    return [*_first(errors, "error"), *_first(warnings, "warning")]
+    return [*_commands("error", _errors, report, workspace), *_commands("warning", _warnings, report, workspace)]
 
 
-def _first(commands: list[str], kind: str) -> list[str]:
+#: The title of an annotation, and its lines.
+Annotation = tuple[str, list[str]]
+
+
+def _commands(
+    kind: str, annotations: Callable[[Outcome, str], Iterator[Annotation]], report: Outcome, workspace: str
+) -> list[str]:
+    """The commands for the annotations of each target: as many as GitHub shows."""
+    commands = [
+        _command(kind, alone, name, about, told, workspace)
+        for name, alone in ((name, report.target(name)) for name in report.targets)
+        for about, told in annotations(alone, name)
+    ]
     if len(commands) <= _MOST:
         return commands
     rest = f"::{kind} title=normspec::and {len(commands) - _MOST + 1} more: the job summary and the report have them"
     return [*commands[: _MOST - 1], rest]
 
 
-def _errors(alone: Outcome, name: str, workspace: str) -> Iterator[str]:
+def _errors(alone: Outcome, name: str) -> Iterator[Annotation]:
     for cause in alone.causes:
         told = [f"{cause.sentence} ({cause.op} of {name}; {', '.join(cause.dtypes)})", f"right: {remedy(cause)}"]
         told += [f"breaks: {', '.join(cause.explains)}"]
         told += [f"more: normspec explain {cause.faults[0]}"] if cause.faults else []
-        yield _command("error", alone, name, f"{cause.requirement} {title(cause.requirement)}", told, workspace)
+        yield f"{cause.requirement} {title(cause.requirement)}", told
     for found in findings(without_cause(alone)):
-        told = [in_one_line(found.clearest)]
-        yield _command("error", alone, name, heading(found.clearest), told, workspace)
+        yield heading(found.clearest), [in_one_line(found.clearest)]
     for one in alone.unmet():
-        about, told = f"{one.requirement} is expected to fail", [f"{one.wrong}", f"reason: {one.reason}"]
-        yield _command("error", alone, name, about, told, workspace)
+        yield f"{one.requirement} is expected to fail", [f"{one.wrong}", f"reason: {one.reason}"]
     if alone.exit_status not in (0, 1):
-        yield _command("error", alone, name, "not judged", [target_conclusion(alone)[0]], workspace)
+        yield "not judged", [target_conclusion(alone)[0]]
 
 
-def _warnings(alone: Outcome, name: str, workspace: str) -> Iterator[str]:
+def _warnings(alone: Outcome, name: str) -> Iterator[Annotation]:
     for found in findings(alone.advice()):
-        told = [in_one_line(found.clearest)]
-        yield _command("warning", alone, name, f"advice: {heading(found.clearest)}", told, workspace)
+        yield f"advice: {heading(found.clearest)}", [in_one_line(found.clearest)]
 
 
 def _command(kind: str, alone: Outcome, name: str, about: str, told: list[str], workspace: str) -> str:

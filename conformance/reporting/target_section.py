@@ -16,7 +16,6 @@ from .conclusion import target_conclusion
 from .failures import findings, print_advice, print_failures
 from .layout import print_prose, print_rows, print_title, rule
 from .overview import print_legend, print_section, sections
-from .own_settings import print_own_settings
 from .symbols import COLOURS, Symbols
 from .versions import version_label
 from .wording import several
@@ -42,6 +41,9 @@ class Position:
         """Whether there are other targets."""
         return self.count > 1
 
+
+#: How many paths of a model's layers are told; the JSON has all of them.
+_LAYERS = 8
 
 #: The headings under which results are told by their reasons, after the violations.
 _HEADINGS = {
@@ -134,6 +136,19 @@ def _print_modes(report: Outcome, console: Console) -> None:
     print_rows("Judged in one mode", rows, console, indent=12)
 
 
+def _print_own_settings(report: Outcome, console: Console) -> None:
+    """Print, for each binding, the only settings, sizes and parameters that it was checked with."""
+    found = [subject for subject in report.subjects if subject.get("fixed")]
+    if found:
+        print_title("Fixed, so no other value was tried", console)
+    for subject in found:
+        line = Text.assemble((", ".join(subject["fixed"]), "cyan"), (f" ({subject['binding']})", "dim"))
+        layers = subject.get("layers", ())
+        if len(layers) > 1:
+            line.append(f"; {len(layers)} layers: {several(layers, _LAYERS)}")
+        print_prose(line, console, indent=2, first=Text("="))
+
+
 def _print_conventions(report: Outcome, console: Console) -> None:
     declared = grouped(
         ((f"{key}={value}", str((subject.get("reasons") or {}).get(key, ""))), str(subject.get("binding", "")))
@@ -202,7 +217,7 @@ def print_target(report: Outcome, position: Position, told: PrintedAdvice, conso
     _print_unseen(report, console, symbols)
     _print_declined(report, console, symbols)
     _print_modes(report, console)
-    print_own_settings(report, console)
+    _print_own_settings(report, console)
     _print_conventions(report, console)
     _print_measured(report, console)
     _print_excuses(report, console)

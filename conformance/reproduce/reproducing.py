@@ -39,6 +39,11 @@ class _Mistake:
     #: The requirements that it violates.
     violated: tuple[str, ...]
 
+    def reproducer(self, result: Result, *, file: str = "", why_not: str = "") -> Reproducer:
+        """The script for one of its results, or why there is none."""
+        one = result
+        return Reproducer(one.target, one.op, one.binding, one.dtype, one.requirement, self.fault, file, why_not)
+
 
 def reproduced(report: Report, request: Request, folder: str, listener: Listener | None = None) -> Report:
     """The report with its scripts, which are written to an existing folder."""
@@ -79,18 +84,14 @@ def _reproducer(report: Report, request: Request, folder: str, mistake: _Mistake
     """The script for a mistake, for the first of its results that allows one; ``taken``: names of other scripts."""
     why_not = ""
     for result in mistake.results[:_TRIED]:
-        made = Reproducer(
-            result.target, result.op, result.binding, result.dtype, result.requirement, mistake.fault, "", ""
-        )
         try:
             text = _written(report, request, result, mistake)
             place, _, name = result.target.rpartition(":")
             words = [Path(place).stem, name, mistake.fault or result.requirement, result.dtype]
-            return attrs.evolve(made, file=write(folder, free_name(file_name(words), taken), text))
+            return mistake.reproducer(result, file=write(folder, free_name(file_name(words), taken), text))
         except CannotWrite as why:
             why_not = why_not or _one_line(str(why))
-    first = mistake.results[0]
-    return Reproducer(first.target, first.op, first.binding, first.dtype, first.requirement, mistake.fault, "", why_not)
+    return mistake.reproducer(mistake.results[0], why_not=why_not)
 
 
 def _written(report: Report, request: Request, result: Result, mistake: _Mistake) -> str:
