@@ -59,6 +59,11 @@ class Case:
         return value
 
     @property
+    def whole(self) -> bool:
+        """Whether every input is given."""
+        return all(value is not None for value in self.inputs.values())
+
+    @property
     def only(self) -> bool:
         """Whether it is judged only on the requirements that it names."""
         return self.description is not None and self.description.only

@@ -163,8 +163,7 @@ class FirstCalls:
             if one.only or one.mixed or one.large or one.n < 2:
                 continue
             fit = fitted(tamed(one), self.subject.binding)
-            case = None if fit is None else self.maker.library.case(fit)
-            if fit is None or case is None or any(value is None for value in case.inputs.values()):
+            if fit is None or not self.maker.library.case(fit).whole:
                 continue
             if self._in_new_shape(fit, 0).x.shape != self._in_new_shape(fit, 1).x.shape:
                 yield fit

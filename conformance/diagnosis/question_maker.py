@@ -127,14 +127,18 @@ class QuestionMaker:
             if description.n == _PRECEDING_SIZE:
                 continue
             groups = tuple(islice(cycle(description.groups), _PRECEDING_SIZE))
-            first = attrs.evolve(
-                description, n=_PRECEDING_SIZE, groups=groups, requirements=frozenset(), **ITS_OWN_SIDES
+            case = self.whole_case(
+                attrs.evolve(description, n=_PRECEDING_SIZE, groups=groups, requirements=frozenset(), **ITS_OWN_SIDES)
             )
-            other = fitted(first, self.subject.binding)
-            case = None if other is None else self.library.case(other)
-            if case is not None and all(value is not None for value in case.inputs.values()):
+            if case is not None:
                 return case
         return None
+
+    def whole_case(self, description: Description) -> Case | None:
+        """The case of a description; None if the target cannot take it, or if it lacks a parameter."""
+        fit = fitted(description, self.subject.binding)
+        case = None if fit is None else self.library.case(fit)
+        return case if case is not None and case.whole else None
 
     def question(
         self, description: Description, check: Check | None = None, *, derivative: bool = False
@@ -306,19 +310,9 @@ class QuestionMaker:
 
     def cases_to_repeat(self) -> list[Case]:
         """Small cases for repeated calls, with every parameter."""
-        cases = []
-        for description in quick_cases(self.subject, FRESH_SEED):
-            fit = None if description.only or description.mixed else fitted(description, self.subject.binding)
-            case = None if fit is None else self.library.case(fit)
-            if (
-                case is not None
-                and case.x.size > _PRECEDING_SIZE
-                and all(one is not None for one in case.inputs.values())
-            ):
-                cases.append(case)
-            if len(cases) == _CASES_TO_REPEAT:
-                break
-        return cases
+        plain = (one for one in quick_cases(self.subject, FRESH_SEED) if not (one.only or one.mixed))
+        whole = (self.whole_case(one) for one in plain)
+        return [*islice((one for one in whole if one is not None and one.x.size > _PRECEDING_SIZE), _CASES_TO_REPEAT)]
 
     @property
     def operator(self) -> str:

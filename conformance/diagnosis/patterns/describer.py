@@ -169,12 +169,11 @@ class Describer:
             words = words or memory_in_words(self.observer.subject, fresh)
         words = words or (differs_from_first_call(self.observer.subject, self.violations) if violated else "")
         # Memory comes first: it is the only reason why a formula is violated.
-        explains = tuple(dict.fromkeys((*violated, *self._violated(""))))
-        return Pattern(capitalised(f"{words}."), explains) if words else None
+        return _in_a_sentence(words, tuple(dict.fromkeys((*violated, *self._violated("")))))
 
     def _in_new_shapes(self, cases: Sequence[Case]) -> list[Case]:
         """A few of these cases in shapes that no call had before."""
-        whole = (one for one in cases if one.x.size > 1 and all(value is not None for value in one.inputs.values()))
+        whole = (one for one in cases if one.x.size > 1 and one.whole)
         shown = [one.description for one in islice(whole, len(_NEW_SIZES)) if one.description is not None]
         return self._cases(
             attrs.evolve(one, n=size, groups=tuple(islice(cycle(one.groups), size // 3)), **ITS_OWN_SIDES)
@@ -183,8 +182,7 @@ class Describer:
 
     def _describe_refusals(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         words = refusal(self.observer, self.operator, formed, fresh)
-        explains = self._failing(formed) if words else ()
-        return Pattern(capitalised(f"{words}."), explains) if explains else None
+        return _in_a_sentence(words, self._failing(formed)) if words else None
 
     def _failing(self, cases: Sequence[Case]) -> tuple[str, ...]:
         """The violations on whose cases a call fails."""
@@ -308,7 +306,8 @@ class Describer:
             (("CM-V",), misread_layouts),
             (("CM-N",), misread_special_values),
         )
-        clauses, explains = [], []
+        clauses: list[str] = []
+        explains: list[str] = []
         for requirements, find in kinds:
             violated = self._violated(*requirements)
             words = find(self.observer.subject, fresh) if violated and self.observer.most is None else ""
@@ -318,8 +317,7 @@ class Describer:
         if clauses:
             some = any(map(self._is_wrong, (*formed, *fresh)))
             clauses.append("some plain calls are wrong too" if some else "every plain call that was tried is right")
-            return Pattern(capitalised(f"{'; '.join(clauses)}."), tuple(explains))
-        return None
+        return _in_a_sentence("; ".join(clauses), tuple(explains))
 
     def again(self, pattern: Pattern) -> Pattern | None:
         """The same description for the same target in another dtype; None if it does not hold there."""
@@ -484,6 +482,11 @@ class Describer:
             if shown and (not values or _may_be_of_values(one)):
                 found.append(one.requirement)
         return tuple(sorted(dict.fromkeys(found), key=priority))
+
+
+def _in_a_sentence(words: str, explains: tuple[str, ...]) -> Pattern | None:
+    """The words as a description; None if there are none, or if they explain nothing."""
+    return Pattern(capitalised(f"{words}."), explains) if words and explains else None
 
 
 def _may_be_of_values(violation: Result) -> bool:

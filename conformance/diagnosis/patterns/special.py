@@ -31,7 +31,7 @@ _LAYOUTS = {
 
 def _chosen(cases: Sequence[Case]) -> list[Case]:
     """Cases with every parameter, more than one group, and more than one value in each."""
-    whole = [one for one in cases if one.x.size > 3 and all(value is not None for value in one.inputs.values())]
+    whole = [one for one in cases if one.x.size > 3 and one.whole]
     return [one for one in whole if one.layout.count > 1 and one.layout.size > 1][:_CASES]
 
 

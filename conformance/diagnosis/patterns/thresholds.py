@@ -56,7 +56,7 @@ class _Rule:
     clause: str
     short: str
     #: Sizes that distinguish it from similar rules.
-    distinguishing: tuple[int, ...]
+    distinguishing: tuple[int, ...] = ()
     #: Whether every tried size follows it; whether every larger size is wrong.
     followed: bool = True
     goes_on: bool = False
@@ -119,13 +119,11 @@ def _of_values(observer: Observer, operator: str, found: Threshold) -> Threshold
         return None
     if found.extent.name.partition(", ")[0] != "positions":
         return None
-    wrong, values = [], []
-    for size in (found.right_up_to, found.right_up_to + 1):
-        shown = sized(operator, found.extent, size)
-        case = observer.case(attrs.evolve(shown, **fields(shown.n)))  # type: ignore[arg-type]
-        values.append(shown.n)
-        wrong.append(case is not None and _is_wrong(observer, case))
-    return attrs.evolve(found, rule=_from_on(*values), instead=counted) if wrong == [False, True] else None
+    low, high = _next_to_limit(operator, found)
+    few = (attrs.evolve(one, **fields(one.n)) for one in (low, high))  # type: ignore[arg-type]
+    if [bool(_is_wrong_on(observer, one)) for one in few] != [False, True]:
+        return None
+    return attrs.evolve(found, rule=_from_on(low.n, high.n), instead=counted)
 
 
 def _of_all_values(observer: Observer, operator: str, found: Threshold) -> Threshold:
@@ -133,16 +131,17 @@ def _of_all_values(observer: Observer, operator: str, found: Threshold) -> Thres
     others = _OTHER_EXTENT.get(found.extent.name)
     if others is None or not found.rule.goes_on or OPERATORS[operator].groups is not Groups.TRAILING:
         return found
-    low, high = (sized(operator, found.extent, size) for size in (found.right_up_to, found.right_up_to + 1))
+    low, high = _next_to_limit(operator, found)
     less, more = others
-    wrong = [
-        None if case is None else _is_wrong(observer, case)
-        for case in (observer.case(less(high)), observer.case(more(low)))
-    ]
-    if wrong == [False, True]:
-        sizes = (one.n * one.count_of_groups for one in (low, high))
-        return attrs.evolve(found, rule=_from_on(*sizes), instead="values in x")
-    return found
+    if [_is_wrong_on(observer, one) for one in (less(high), more(low))] != [False, True]:
+        return found
+    sizes = (one.n * one.count_of_groups for one in (low, high))
+    return attrs.evolve(found, rule=_from_on(*sizes), instead="values in x")
+
+
+def _next_to_limit(operator: str, found: Threshold) -> list[Description]:
+    """The cases of the largest size that is right, and of the next one, which is wrong."""
+    return [sized(operator, found.extent, size) for size in (found.right_up_to, found.right_up_to + 1)]
 
 
 #: How many times as much of the other extent shows whether a limit is one on the number of values in x.
@@ -173,8 +172,7 @@ class _Sizes:
     def wrong(self, size: int) -> bool | None:
         """Whether a result is wrong at a size; None if the target does not take the case."""
         if size not in self.known:
-            at = self.case(size)
-            self.known[size] = None if at is None else _is_wrong(self.observer, at)
+            self.known[size] = _is_wrong_on(self.observer, sized(self.operator, self.extent, size))
         return self.known[size]
 
     def threshold(self, sizes: Set[int], cases: Sequence[Case]) -> Threshold | None:
@@ -220,13 +218,12 @@ class _Sizes:
         wrong, right = self._neighbours(wrong, right, wrong_above=False)
         self._look([*_SMALL, wrong // 2, 2 * right, 3 * right + 1, *_LOOKED_AT])
         clause = f"right from {right} {{0}} on, wrong up to {wrong}"  # what is wrong comes last: "there" follows it
-        rule = _Rule(lambda size: size <= wrong, clause, f"up to {wrong} {{0}}", ())
+        rule = _Rule(lambda size: size <= wrong, clause, f"up to {wrong} {{0}}")
         if not (self._holds(rule) and self._stays(wrong, wrong=True) and self._stays(right, wrong=False)):
             return None
         if self.extent.name in _OTHER_EXTENT:  # with less of the other extent a limit on all values would lie higher
             less, _ = _OTHER_EXTENT[self.extent.name]
-            case = self.observer.case(less(sized(self.operator, self.extent, right)))
-            if case is None or _is_wrong(self.observer, case):
+            if _is_wrong_on(self.observer, less(sized(self.operator, self.extent, right))) is not False:
                 return None
         at_these = (self.case(size) for size, is_wrong in sorted(self.known.items()) if is_wrong)
         return Threshold(self.extent, 0, rule, tuple(case for case in at_these if case is not None))
@@ -259,7 +256,7 @@ class _Sizes:
             if self._holds(rule) and self._look(rule.distinguishing) and self._holds(rule):
                 return rule
         where = f"at {high} {{0}}"
-        return _Rule(bool, f"wrong {where}, and not at every larger number; right at {low}", where, (), followed=False)
+        return _Rule(bool, f"wrong {where}, and not at every larger number; right at {low}", where, followed=False)
 
     def _look(self, sizes: Sequence[int]) -> bool:
         for size in sizes:
@@ -295,7 +292,6 @@ class _Sizes:
                 lambda size: high <= size <= last,
                 f"right up to {low} {{0}} and from {last + 1} on, wrong {band}",
                 f"{band} {{0}}",
-                (),
             )
 
     def _last_of_band(self, high: int) -> int | None:
@@ -344,7 +340,7 @@ def _size_of(case: Case, extent: Extent) -> int | None:
 def _from_on(low: int, high: int) -> _Rule:
     """The rule of a size from which on everything is wrong."""
     clause, short = f"right up to {low} {{0}}, wrong from {high} on", f"from {high} {{0}} on"
-    return _Rule(lambda size: size >= high, clause, short, (), goes_on=True)
+    return _Rule(lambda size: size >= high, clause, short, goes_on=True)
 
 
 def _multiples(block: int, high: int) -> tuple[int, ...]:
@@ -353,6 +349,12 @@ def _multiples(block: int, high: int) -> tuple[int, ...]:
     sizes = [block * times for times in range(first, first + _MULTIPLES + 1)]
     between = [size + more for size in sizes for more in (1, block // 2, -1)]
     return tuple(size for size in (*sizes, *between) if size > high)
+
+
+def _is_wrong_on(observer: Observer, description: Description) -> bool | None:
+    """Whether a result is wrong on the case of a description; None if the target does not take the case."""
+    case = observer.case(description)
+    return None if case is None else _is_wrong(observer, case)
 
 
 def _is_wrong(observer: Observer, case: Case) -> bool:
