@@ -54,13 +54,9 @@ class Values:
         The envelope is that of the right values. A mistake can make values larger, and their roundings with them, by
         the ratio of the largest values.
         """
-        with np.errstate(all="ignore"):
-            right, here = np.abs(self.expected), np.abs(self.got)
-            larger = _largest(here) / _largest(right) if _largest(right) else 1.0
-            return (
-                _TWO_FUNCTIONS * (self.envelope * max(larger, 1.0) + _EXTRA_ROUNDINGS * self.unit * here)
-                + self.unstable
-            )
+        right, here = np.abs(self.expected), np.abs(self.got)
+        larger = _largest(here) / _largest(right) if _largest(right) else 1.0
+        return _TWO_FUNCTIONS * (self.envelope * max(larger, 1.0) + _EXTRA_ROUNDINGS * self.unit * here) + self.unstable
 
     def worst_error(self) -> float:
         """How far the worst value is from the exact one, in units of the slack; infinite if it is not finite."""
@@ -70,8 +66,7 @@ class Values:
     def outside_envelope(self) -> np.ndarray:
         """Where the values are wrong by more than the envelope, or are not finite and should be."""
         judged = np.isfinite(self.envelope) & np.isfinite(self.expected)
-        with np.errstate(all="ignore"):
-            return judged & ~(np.abs(self.got - self.expected) <= self.envelope)
+        return judged & ~(np.abs(self.got - self.expected) <= self.envelope)
 
     def agrees(self, other: Values) -> bool:
         """Whether the other values are the same apart from rounding, and not finite in the same places."""
@@ -83,8 +78,7 @@ class Values:
 
         A relation expects what follows from other results. If these have a second mistake, so has the expected value.
         """
-        with np.errstate(all="ignore"):
-            return self._agree(other, self.got - self.expected, other.got - other.expected)
+        return self._agree(other, self.got - self.expected, other.got - other.expected)
 
     def _agree(self, other: Values, here: np.ndarray, there: np.ndarray) -> bool:
         if here.shape != there.shape:
@@ -102,9 +96,8 @@ def _largest(values: np.ndarray) -> float:
 def _worst(a: np.ndarray, b: np.ndarray, unit: np.ndarray) -> float:
     if not a.size:
         return 0.0
-    with np.errstate(all="ignore"):
-        apart = np.abs(a - b)
-        ratio = np.where(apart == 0, 0.0, apart / unit)
+    apart = np.abs(a - b)
+    ratio = np.where(apart == 0, 0.0, apart / unit)
     finite = np.isfinite(a), np.isfinite(b)
     # Where a mistake divides zero by zero or overflows, the order of steps decides between NaN and infinity.
     ratio = np.where(finite[0] & finite[1], ratio, np.where(finite[0] == finite[1], 0.0, np.inf))
@@ -154,15 +147,12 @@ class ComparisonOutcome:
         if self.expected is None or other.expected is None or self.got is None or other.got is None:
             pairs = (self.expected, other.expected), (self.got, other.got)
             return all(here == there or (here != here and there != there) for here, there in pairs)  # NaN is NaN
-        with np.errstate(all="ignore"):
-            if self.bitwise:
-                off, also = np.sign(self.got - self.expected), np.sign(other.got - other.expected)
-                return bool(off == also or (np.isnan(off) and np.isnan(also)))
-            largest = max(abs(self.got), abs(self.expected))
-            slack = _ROUNDINGS * self.unit * (largest if np.isfinite(largest) else 0.0)
-            return np.allclose(
-                (self.expected, self.got), (other.expected, other.got), rtol=0.0, atol=slack, equal_nan=True
-            )
+        if self.bitwise:
+            off, also = np.sign(self.got - self.expected), np.sign(other.got - other.expected)
+            return bool(off == also or (np.isnan(off) and np.isnan(also)))
+        largest = max(abs(self.got), abs(self.expected))
+        slack = _ROUNDINGS * self.unit * (largest if np.isfinite(largest) else 0.0)
+        return np.allclose((self.expected, self.got), (other.expected, other.got), rtol=0.0, atol=slack, equal_nan=True)
 
 
 @attrs.frozen(eq=False)

@@ -38,6 +38,7 @@ from .violations import is_violation
 DTYPES_BY_CLARITY = ("float32", "float64", "float16", "bfloat16")
 
 
+@np.errstate(all="ignore")  # wrong values may overflow, and formulas on trial divide by zero
 def diagnosed(run: Run, report: Report) -> Report:
     """
     Return the report with its causes; each result that a cause explains refers to it.
@@ -57,7 +58,7 @@ def diagnosed(run: Run, report: Report) -> Report:
         place = (target.name, binding.operator, binding.name)
         if place in failing:
             try:
-                with asking(target, report), np.errstate(all="ignore"):
+                with asking(target, report):
                     causes += _causes_of_binding(run, target, binding, failing[place], report)
             except TargetLost as lost:
                 notes.append(_without_cause(binding, f"the target {lost.reason}"))
@@ -248,7 +249,7 @@ def _with_consequences(run: Run, report: Report) -> tuple[tuple[Result, ...], li
             if all(one.requirement in named for one in here):
                 continue
             try:  # where that fails, each violation stands by itself
-                with asking(target, report), np.errstate(all="ignore"):
+                with asking(target, report):
                     subject = _subject(run, target, binding, dtype, report)
                     wide = widest(target.dtypes)
                     measured = _subject(run, target, binding, wide, report) if wide else None

@@ -247,8 +247,7 @@ class Consequences:
         if made is None or not tally.check.when(made):
             return False
         before = tally.judged
-        with np.errstate(all="ignore"):
-            tally.run(self.subject, made, fit)
+        tally.run(self.subject, made, fit)
         return tally.judged > before and tally.violation is None
 
     def _other_descriptions(self) -> Sequence[Description]:

@@ -77,18 +77,16 @@ class _Difference:
         given, step = case.inputs[name], _STEPS[dtype]
         assert given is not None
         along = _direction(case, name, given)
-        with np.errstate(all="ignore"):
-            near, far = (_derivative(forward, case, name, along * one, dtype) / one for one in (step, 2 * step))
-            size = float(np.abs(_products(forward, case, {}, dtype)).sum())
-            lost = _ROUNDINGS * FORMATS[dtype].unit_roundoff * size / step
-            slack = np.where(np.isfinite(gradient.slack()), gradient.slack(), np.inf)
-            rounding = float(np.nansum(np.abs(along) * slack))
+        near, far = (_derivative(forward, case, name, along * one, dtype) / one for one in (step, 2 * step))
+        size = float(np.abs(_products(forward, case, {}, dtype)).sum())
+        lost = _ROUNDINGS * FORMATS[dtype].unit_roundoff * size / step
+        slack = np.where(np.isfinite(gradient.slack()), gradient.slack(), np.inf)
+        rounding = float(np.nansum(np.abs(along) * slack))
         return cls(along, near, rounding + abs(near - far) + lost)
 
     def apart(self, gradient: np.ndarray) -> float:
         """How far a gradient is from it along that direction."""
-        with np.errstate(all="ignore"):
-            return abs(float((gradient * self.along).sum()) - self.derivative)
+        return abs(float((gradient * self.along).sum()) - self.derivative)
 
 
 def _forward(candidate: Candidate) -> Forward:

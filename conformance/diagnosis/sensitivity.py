@@ -32,17 +32,15 @@ def sensitivity(implementation: Implementation, case: Case, *, gradients: bool) 
     unit = FORMATS[np.dtype(wide).name].unit_roundoff
     moved = (x * (1 + np.where(random < 0.5, -2 * _MOVED, 2 * _MOVED) * unit)).astype(wide)
     try:
-        with np.errstate(all="ignore"):
-            before = _results(implementation, case, given, gradients=gradients)
-            after = _results(implementation, case, {**given, "x": moved}, gradients=gradients)
+        before = _results(implementation, case, given, gradients=gradients)
+        after = _results(implementation, case, {**given, "x": moved}, gradients=gradients)
     except Exception:  # raising may be the mistake, here or elsewhere
         return {}
-    with np.errstate(all="ignore"):
-        changed = {
-            name: np.abs(after[name].astype(np.float64) - before[name].astype(np.float64))
-            for name in before
-            if name in after
-        }
+    changed = {
+        name: np.abs(after[name].astype(np.float64) - before[name].astype(np.float64))
+        for name in before
+        if name in after
+    }
     return {name: _OTHERS * _by_group(case, value) for name, value in changed.items()}
 
 

@@ -100,8 +100,7 @@ def same_results(subject: Subject, case: Case, here: Results, there: Results) ->
 def _change(before: Results, now: Results) -> bytes:
     if isinstance(before, str) or isinstance(now, str):
         return repr((isinstance(before, str), now if isinstance(now, str) else "")).encode()
-    with np.errstate(all="ignore"):
-        signs = [np.nan_to_num(np.sign(_wide(now[name]) - _wide(before[name]))) for name in sorted(now)]
+    signs = [np.nan_to_num(np.sign(_wide(now[name]) - _wide(before[name]))) for name in sorted(now)]
     return b"".join(sign.astype(np.int8).tobytes() for sign in signs)
 
 

@@ -49,7 +49,6 @@ def _errors(here: Values, there: Values) -> tuple[np.ndarray, np.ndarray]:
     """The errors of both in units of the envelope, where at least one is beyond it."""
     if here.got.shape != there.got.shape:
         return np.ones(1), np.full(1, np.inf)
-    with np.errstate(all="ignore"):
-        errors, others = ((one.got - one.expected) / one.envelope for one in (here, there))
+    errors, others = ((one.got - one.expected) / one.envelope for one in (here, there))
     beyond = (here.outside_envelope | there.outside_envelope) & np.isfinite(errors) & np.isfinite(others)
     return errors[beyond], others[beyond]

@@ -194,9 +194,6 @@ def _dtypes(summary: Summary) -> list[str]:
 
 def _versions(summary: Summary) -> str:
     identity = summary.asked["identity"]
-    names = ["normspec", *(name for name in identity["targets"] if name != SOUND)]
-    told = (
-        identity[f"version of {name}"] if name != "normspec" else f"normspec {identity['version of normspec']}"
-        for name in names
-    )
-    return ", ".join(dict.fromkeys(told))  # two functions of one framework have the same
+    targets = (identity[f"version of {name}"] for name in identity["targets"] if name != SOUND)
+    # Two functions of one framework have the same version.
+    return ", ".join(dict.fromkeys((f"normspec {identity['version of normspec']}", *targets)))

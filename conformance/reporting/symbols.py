@@ -54,16 +54,13 @@ class Symbols:
         return self.verdicts[Verdict.FAIL]
 
 
+def _in_order(signs: str) -> dict[Verdict, str]:
+    """One sign for each verdict: pass, fail, advice, deviates, unsupported, not-exercised, error."""
+    return dict(zip(Verdict, signs, strict=True))
+
+
 UNICODE = Symbols(
-    verdicts={
-        Verdict.PASS: "✓",
-        Verdict.FAIL: "✗",
-        Verdict.ADVICE: "△",
-        Verdict.DEVIATES: "≈",
-        Verdict.UNSUPPORTED: "–",
-        Verdict.NOT_EXERCISED: "·",
-        Verdict.ERROR: "!",
-    },
+    verdicts=_in_order("✓✗△≈–·!"),
     ellipsis="…",
     rule="─",
     heading="═",
@@ -74,15 +71,7 @@ UNICODE = Symbols(
 )
 
 ASCII = Symbols(
-    verdicts={
-        Verdict.PASS: "+",
-        Verdict.FAIL: "X",
-        Verdict.ADVICE: "^",
-        Verdict.DEVIATES: "~",
-        Verdict.UNSUPPORTED: "-",
-        Verdict.NOT_EXERCISED: ".",
-        Verdict.ERROR: "!",
-    },
+    verdicts=_in_order("+X^~-.!"),
     ellipsis="..",
     rule="-",
     heading="=",

@@ -225,15 +225,10 @@ class _Assertions:
         if abs(expected) + envelope >= stored.largest * (1 - 4 * stored.unit_roundoff):
             return None
         element = _element(variable, index)
-        message = f"{element} is {{got}}, and must be {{expected}}"
-        lines = [f"got, expected = float({element}), {literal(expected)}"]
-        if envelope:
-            lines.append(f"assert abs(got - expected) <= {literal(envelope)}, f{message!r}")
-        else:
-            lines.append(f"assert got == expected, f{message!r}")
+        lines = _is_equal(element, literal(expected), envelope)
         within = f" within {decimal(envelope)}" if envelope else ""
         words = f"{element} must be {decimal(expected, got)}{within}, and is {decimal(got, expected)}"
-        return Assertion(place, tuple(lines), words)
+        return Assertion(place, lines, words)
 
     def derived(self) -> Assertion | None:
         """A tangent, or a derivative of a derivative. Its exact value is in the counterexample."""
@@ -345,10 +340,7 @@ class _Assertions:
                     mine = _element(variable or "", found.index)
                     theirs = _element(self.steps[other].results[found.output], index)
                     times = "" if factor == 1 else f"{factor:g} * "
-                    lines = (
-                        f"got, expected = float({mine}), {times}float({theirs})",
-                        f"assert got == expected, f{f'{mine} is {{got}}, and must be {{expected}}'!r}",
-                    )
+                    lines = _is_equal(mine, f"{times}float({theirs})")
                     return Assertion(max(place, other), lines, f"{mine} must be {times}{theirs}, to the last bit")
         return None
 
@@ -397,6 +389,13 @@ def _multiple(x: np.ndarray, other: np.ndarray) -> bool:
     """Whether one array is the other times a power of two, or times its negative."""
     a, b = x.astype(np.float64), other.astype(np.float64)
     return any(np.array_equal(a, factor * b, equal_nan=True) for factor in _FACTORS)
+
+
+def _is_equal(element: str, expected: str, envelope: float = 0.0) -> tuple[str, str]:
+    """Lines that compare an element with an expression: it lies within an envelope, or is the same to the last bit."""
+    test = f"abs(got - expected) <= {literal(envelope)}" if envelope else "got == expected"
+    message = f"{element} is {{got}}, and must be {{expected}}"
+    return f"got, expected = float({element}), {expected}", f"assert {test}, f{message!r}"
 
 
 def _is_there(variable: str) -> str:

@@ -59,10 +59,6 @@ def _read(room: str) -> Language:
     return Language(tuple(imports), functions)
 
 
-def _assigned(node: ast.AnnAssign) -> ast.AST:
-    return node if node.value is None else ast.Assign([node.target], node.value)
-
-
 class _WithoutAnnotations(ast.NodeTransformer):
     """Removes annotations."""
 
@@ -72,7 +68,8 @@ class _WithoutAnnotations(ast.NodeTransformer):
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        return ast.fix_missing_locations(ast.copy_location(_assigned(node), node))
+        bare = node if node.value is None else ast.Assign([node.target], node.value)
+        return ast.fix_missing_locations(ast.copy_location(bare, node))
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None

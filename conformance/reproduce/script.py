@@ -74,10 +74,8 @@ class _ScriptText:
 
     def probe(self, file: str) -> str:
         """The probe of all steps."""
-        bodies = [(step.lines, step.read, step.call.times if step.again is None else 1) for step in self.steps]
-        return probe(
-            self._head(bodies=[line for step in self.steps for line in step.lines], more=("numbers",)), bodies, file
-        )
+        head = self._head([line for step in self.steps for line in step.lines], more=("numbers",))
+        return probe(head, [(step.lines, step.read, step.times) for step in self.steps], file)
 
     def whole(self, end: Assertion, head: Sequence[str], happened: Sequence[Sequence[StepOutcome]]) -> str:
         """The script, without the calls that raise, unless raising is what it shows."""
@@ -91,10 +89,9 @@ class _ScriptText:
             lines += end.after.get(place, ())
             if place == end.last:
                 lines = _raising(lines) if end.raises else [*lines, *end.lines]
-            times = step.call.times if step.again is None else 1
-            body += [f"for _ in range({times}):", *indented(lines)] if times > 1 else lines
+            body += [f"for _ in range({step.times}):", *indented(lines)] if step.times > 1 else lines
         comments = [f"# {_comment(line)}" for line in (*head, f"{end.words}.")]
-        return "\n".join([*comments, *self._head(bodies=body), "", *body, ""])
+        return "\n".join([*comments, *self._head(body), "", *body, ""])
 
     def _head(self, bodies: Sequence[str], more: Sequence[str] = ()) -> list[str]:
         """Imports, the helpers that these lines call, and the target."""

@@ -68,6 +68,11 @@ class Step:
     again: int | None = None
 
     @property
+    def times(self) -> int:
+        """How often it is done, one time after the other."""
+        return self.call.times if self.again is None else 1
+
+    @property
     def read(self) -> dict[str, str]:
         """The variables to read after it: results by name, and inputs as "x now"."""
         return {**self.results, **{f"{name} now": variable for name, variable in self.inputs.items()}}

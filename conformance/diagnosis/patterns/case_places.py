@@ -81,19 +81,19 @@ def _of_parameters(record: Operator) -> Iterator[Place]:
     for name in names:
         given = f"where {name} is given", f"where {name} is None"
         yield from _both_ways(*given, lambda steps, name=name: _is_given(steps, name))
-    for where, otherwise, both in (
-        (
-            ("where both gamma and beta are given", "unless both gamma and beta are given", (True, True)),
-            ("where gamma is given and beta is None", "unless gamma is given and beta is None", (True, False)),
-            ("where beta is given and gamma is None", "unless beta is given and gamma is None", (False, True)),
-            ("where neither gamma nor beta is given", "where gamma or beta is given", (False, False)),
-        )
-        if len(names) == 2
-        else ()
-    ):
+    for where, otherwise, both in _OF_BOTH if len(names) == 2 else ():
         yield from _both_ways(
             where, otherwise, lambda steps, both=both: (_is_given(steps, "gamma"), _is_given(steps, "beta")) == both
         )
+
+
+#: Places by whether gamma and beta are given.
+_OF_BOTH = (
+    ("where both gamma and beta are given", "unless both gamma and beta are given", (True, True)),
+    ("where gamma is given and beta is None", "unless gamma is given and beta is None", (True, False)),
+    ("where beta is given and gamma is None", "unless beta is given and gamma is None", (False, True)),
+    ("where neither gamma nor beta is given", "where gamma or beta is given", (False, False)),
+)
 
 
 def _is_given(steps: FormulaSteps, name: str) -> bool:
@@ -103,18 +103,10 @@ def _is_given(steps: FormulaSteps, name: str) -> bool:
 def _of_modes() -> Iterator[Place]:
     yield from _both_ways("in training", "in inference", lambda steps: steps.training)
     for training, mode in ((True, "in training"), (False, "in inference")):
-        for name in ("gamma", "beta"):
-            for given, told in ((True, "is given"), (False, "is None")):
-                yield _case(
-                    f"{mode} where {name} {told}",
-                    lambda steps, wanted=(training, given), name=name: (
-                        (steps.training, _is_given(steps, name)) == wanted
-                    ),
-                )
-        for told, is_new in _NEW:
+        for told, test in _IN_A_MODE:
             yield _case(
                 f"{mode} where {told}",
-                lambda steps, wanted=training, is_new=is_new: steps.training == wanted and is_new(steps),
+                lambda steps, training=training, test=test: steps.training == training and test(steps),
             )
 
 
@@ -123,8 +115,12 @@ def _has_only(steps: FormulaSteps, name: str, number: float) -> bool:
     return value is not None and bool((value == number).all())
 
 
-#: How the running statistics of a new layer may be told.
-_NEW: tuple[tuple[str, _Test], ...] = (
+#: Places within one mode: by parameters, and where the running statistics are those of a new layer.
+_IN_A_MODE: tuple[tuple[str, _Test], ...] = (
+    ("gamma is given", lambda steps: _is_given(steps, "gamma")),
+    ("gamma is None", lambda steps: not _is_given(steps, "gamma")),
+    ("beta is given", lambda steps: _is_given(steps, "beta")),
+    ("beta is None", lambda steps: not _is_given(steps, "beta")),
     ("every running mean is 0", lambda steps: _has_only(steps, "running_mean", 0)),
     ("every running variance is 1", lambda steps: _has_only(steps, "running_var", 1)),
     (

@@ -114,12 +114,11 @@ class Describer:
             self._describe_sizes,
             self._describe_the_rest,
         )
-        with np.errstate(all="ignore"):  # formulas on trial divide by zero, and wrong values may overflow
-            found = next((found for find in finds if (found := find(formed, fresh)) is not None), None)
-            if found is None:
-                return None
-            found = self._in_other_sizes(self._with_place(found, formed, fresh), formed, fresh)
-            return self._with_tracking(found, fresh)
+        found = next((found for find in finds if (found := find(formed, fresh)) is not None), None)
+        if found is None:
+            return None
+        found = self._in_other_sizes(self._with_place(found, formed, fresh), formed, fresh)
+        return self._with_tracking(found, fresh)
 
     def _with_place(self, found: Pattern, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern:
         """The description; if it lacks a place and few cases are right, that of all ordinary cases if it has one."""

@@ -114,8 +114,7 @@ class FormulaSteps:
     @cached_property
     def r(self) -> Array:
         """The reciprocal root, as a column."""
-        with np.errstate(all="ignore"):
-            return 1 / np.sqrt(self.variance + self.eps)
+        return 1 / np.sqrt(self.variance + self.eps)
 
     @cached_property
     def xhat(self) -> Array:
@@ -185,12 +184,10 @@ def _called(part: Part, inputs: Mapping[str, Array | None], handed: Array) -> Ar
 
 def logistic(z: Array) -> Array:
     """1 / (1 + exp(-z))."""
-    with np.errstate(all="ignore"):
-        return 1 / (1 + np.exp(-z))
+    return 1 / (1 + np.exp(-z))
 
 
 def softmax(z: Array, axis: int | None = -1) -> Array:
     """Positive weights that sum to 1 along an axis, proportional to exp(z)."""
-    with np.errstate(all="ignore"):
-        shifted = np.exp(z - z.max(axis=axis, keepdims=True))
-        return shifted / shifted.sum(axis=axis, keepdims=True)
+    shifted = np.exp(z - z.max(axis=axis, keepdims=True))
+    return shifted / shifted.sum(axis=axis, keepdims=True)

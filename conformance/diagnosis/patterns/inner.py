@@ -50,13 +50,9 @@ class InnerValue:
 
     def observed(self, one: ObservedResult) -> ObservedResult | None:
         """The inner value that y shows."""
-        with np.errstate(all="ignore"):
-            values = self.values_in(one)
-        return (
-            None
-            if values is None
-            else ObservedResult(one.case, "y" if self.has_x_shape else self.name, values, one.largest)
-        )
+        values = self.values_in(one)
+        name = "y" if self.has_x_shape else self.name
+        return None if values is None else ObservedResult(one.case, name, values, one.largest)
 
     def explains(self, wrong: WrongResult, seen: Sequence[ObservedResult]) -> bool:
         """Whether y of the other recipes follows from what is wrong with the inner value."""
@@ -68,14 +64,13 @@ class InnerValue:
             wanted = None if shown is None else wrong.relation.value(wrong.number, shown)
             if shown is None or mask is None or wanted is None:
                 return False
-            with np.errstate(all="ignore"):
-                inside = np.where(mask, wanted, shown.expected)
-                y, unsure = self.y_from(one, inside), wrong.relation.slack(shown)
-                # A step after the inner value may enlarge its roundings: an activation where its slope is largest.
-                carried = [np.abs(self.y_from(one, inside + step) - y) for step in (unsure, -unsure)]
-                slack = one.slack + EXTRA_ROUNDINGS * one.values.unit * np.abs(y) + np.maximum(*carried)
-                if (np.abs(one.got - y) > slack)[one.judged].any():
-                    return False
+            inside = np.where(mask, wanted, shown.expected)
+            y, unsure = self.y_from(one, inside), wrong.relation.slack(shown)
+            # A step after the inner value may enlarge its roundings: an activation where its slope is largest.
+            carried = [np.abs(self.y_from(one, inside + step) - y) for step in (unsure, -unsure)]
+            slack = one.slack + EXTRA_ROUNDINGS * one.values.unit * np.abs(y) + np.maximum(*carried)
+            if (np.abs(one.got - y) > slack)[one.judged].any():
+                return False
         return True
 
 

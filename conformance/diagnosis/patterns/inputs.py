@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-import numpy as np
-
 from ....reference.formats import FORMATS, Format
 from ....spec.operators import OPERATORS
 from .formula_steps import FORMULAS, Array, FormulaSteps
@@ -57,8 +55,7 @@ def other_eps(operator: str, name: str) -> Iterator[LinearRelation]:
 
 
 def _of_eps(eps: float, formula: Callable[[FormulaSteps], Array], one: ObservedResult) -> Array:
-    with np.errstate(all="ignore"):
-        return formula(FormulaSteps(one.case.replace(eps=eps)))
+    return formula(FormulaSteps(one.case.replace(eps=eps)))
 
 
 def _of_rounded(
@@ -69,9 +66,7 @@ def _of_rounded(
         return one.expected
     if one.case.x.dtype == format.dtype:  # all inputs have it already
         return None
-    with np.errstate(all="ignore"):
-        rounded = {
-            name: None if value is None else value.astype(format.dtype).astype(value.dtype)
-            for name, value in given.items()
-        }
-        return formula(FormulaSteps(one.case.replace(**rounded)))
+    rounded = {
+        name: None if value is None else value.astype(format.dtype).astype(value.dtype) for name, value in given.items()
+    }
+    return formula(FormulaSteps(one.case.replace(**rounded)))

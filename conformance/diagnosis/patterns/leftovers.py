@@ -67,9 +67,8 @@ def _is_left_over(values: Values, before: Array) -> bool:
     """Whether an earlier result is what the values have beyond the right ones."""
     if before.shape != values.got.shape:
         return False
-    with np.errstate(all="ignore"):
-        beyond, slack = values.got - values.expected, values.slack()
-        same = (np.abs(beyond - before) <= slack) & (np.abs(beyond) > CLEARLY_WRONG * slack)
+    beyond, slack = values.got - values.expected, values.slack()
+    same = (np.abs(beyond - before) <= slack) & (np.abs(beyond) > CLEARLY_WRONG * slack)
     return bool(same.mean() >= _MOST)
 
 

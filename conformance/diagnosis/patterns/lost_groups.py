@@ -37,9 +37,8 @@ def _is_sum_of_some(one: ObservedResult) -> bool | None:
     if not np.allclose(terms.sum(axis=0), steps.total(each).reshape(-1), equal_nan=True):
         return None
     chosen = np.arange(1 << groups)[:, None] >> np.arange(groups) & 1
-    with np.errstate(all="ignore"):
-        sums, slack = chosen @ terms, one.slack.reshape(-1)
-        nearest = np.abs(sums - one.got.reshape(-1)).min(axis=0)
-        by_chance = len(sums) * 2 * slack / np.ptp(sums, axis=0)
-        tells = one.wrong.reshape(-1) & (by_chance < _BY_CHANCE)
+    sums, slack = chosen @ terms, one.slack.reshape(-1)
+    nearest = np.abs(sums - one.got.reshape(-1)).min(axis=0)
+    by_chance = len(sums) * 2 * slack / np.ptp(sums, axis=0)
+    tells = one.wrong.reshape(-1) & (by_chance < _BY_CHANCE)
     return bool((nearest[tells] <= slack[tells]).all()) if tells.any() else None

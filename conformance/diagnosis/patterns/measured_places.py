@@ -125,14 +125,13 @@ def measured_places(seen: Sequence[ObservedResult], measures: Iterable[Measure])
 def _parted(quantity: Quantity, seen: Sequence[ObservedResult]) -> tuple[Array, Array]:
     """The quantity of the wrong values, and of the right ones; none if it does not apply to some case."""
     wrong, right = [], []
-    with np.errstate(all="ignore"):
-        for one in seen:
-            found = quantity(one)
-            if found is None:
-                return np.empty(0), np.empty(0)
-            laid = np.broadcast_to(np.asarray(found, np.float64), one.got.shape)
-            wrong.append(laid[one.wrong])
-            right.append(laid[one.judged & ~one.wrong])
+    for one in seen:
+        found = quantity(one)
+        if found is None:
+            return np.empty(0), np.empty(0)
+        laid = np.broadcast_to(np.asarray(found, np.float64), one.got.shape)
+        wrong.append(laid[one.wrong])
+        right.append(laid[one.judged & ~one.wrong])
     every_wrong, every_right = np.concatenate(wrong), np.concatenate(right)
     return every_wrong[~np.isnan(every_wrong)], every_right[~np.isnan(every_right)]
 

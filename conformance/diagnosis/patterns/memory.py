@@ -56,8 +56,7 @@ def is_right(subject: Subject, case: Case, name: str, got: Array) -> bool:
     exact, bound = subject.exact(case, name), subject.bound(case, name)(False)
     if exact is None or got.shape != exact.hi.shape:
         return False
-    with np.errstate(all="ignore"):
-        return bool((~np.isfinite(bound) | (np.abs(got.astype(np.float64) - exact.hi) <= 2 * bound)).all())
+    return bool((~np.isfinite(bound) | (np.abs(got.astype(np.float64) - exact.hi) <= 2 * bound)).all())
 
 
 def _varies_from_call_to_call(subject: Subject, case: Case) -> str:

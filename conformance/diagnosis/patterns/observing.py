@@ -49,16 +49,14 @@ class ObservedResult:
     def judged(self) -> Array:
         """Where the right value is known."""
         values = self.values
-        with np.errstate(all="ignore"):
-            return np.isfinite(values.envelope) & (np.abs(values.expected) < self.largest / 4)
+        return np.isfinite(values.envelope) & (np.abs(values.expected) < self.largest / 4)
 
     @cached_property
     def wrong(self) -> Array:
         """Where it is off by more than a sound algorithm may be."""
         values = self.values
-        with np.errstate(all="ignore"):
-            bound = values.envelope + np.abs(values.expected) * 2.0**-52
-            return self.judged & ~(np.abs(values.got - values.expected) <= bound)
+        bound = values.envelope + np.abs(values.expected) * 2.0**-52
+        return self.judged & ~(np.abs(values.got - values.expected) <= bound)
 
     @cached_property
     def slack(self) -> Array:
@@ -76,9 +74,8 @@ class ObservedResult:
     @cached_property
     def clearly_wrong(self) -> bool:
         """Whether it is so far off that an agreement with it is not an accident."""
-        with np.errstate(all="ignore"):
-            off = np.abs(self.got - self.expected)
-            return bool((self.wrong & ~(off < CLEARLY_WRONG * self.slack)).any())
+        off = np.abs(self.got - self.expected)
+        return bool((self.wrong & ~(off < CLEARLY_WRONG * self.slack)).any())
 
     @property
     def has_x_shape(self) -> bool:

@@ -58,8 +58,7 @@ class Place:
         return known & ~inside, known & inside
 
     def _found(self, one: ObservedResult) -> Array | None:
-        with np.errstate(all="ignore"):
-            found = self.among(one)
+        found = self.among(one)
         if found is None:
             return None
         try:

@@ -49,20 +49,19 @@ class LinearRelation:
                 return None
             base, slope = arrays
             here = one.judged & places
-            with np.errstate(all="ignore"):
-                apart, slack = (one.got - base)[here], self._slack(one, base)[here]
-                if slope is None:
-                    if not _equal_within(one.got[here], base[here], slack):
-                        return None
-                    continue
-                each = slope[here]
-                known = np.isfinite(each)
-                apart, slack, each = apart[known], slack[known], each[known]
-                still = np.abs(each) <= 1e-300
-                if not (np.abs(apart[still]) <= slack[still]).all() or not np.isfinite(apart).all():
+            apart, slack = (one.got - base)[here], self._slack(one, base)[here]
+            if slope is None:
+                if not _equal_within(one.got[here], base[here], slack):
                     return None
-                apart, slack, each = apart[~still], slack[~still], each[~still]
-                ends = (apart - slack) / each, (apart + slack) / each
+                continue
+            each = slope[here]
+            known = np.isfinite(each)
+            apart, slack, each = apart[known], slack[known], each[known]
+            still = np.abs(each) <= 1e-300
+            if not (np.abs(apart[still]) <= slack[still]).all() or not np.isfinite(apart).all():
+                return None
+            apart, slack, each = apart[~still], slack[~still], each[~still]
+            ends = (apart - slack) / each, (apart + slack) / each
             allowed = allowed.within(np.minimum(*ends), np.maximum(*ends))
             bounded = bounded or bool(each.size)
             if allowed.empty:
@@ -80,10 +79,9 @@ class LinearRelation:
             if arrays is None:
                 return False
             here = one.judged & places
-            with np.errstate(all="ignore"):
-                want = _on_line(*arrays, number)
-                if not _equal_within(one.got[here], want[here], self._slack(one, arrays[0])[here]):
-                    return False
+            want = _on_line(*arrays, number)
+            if not _equal_within(one.got[here], want[here], self._slack(one, arrays[0])[here]):
+                return False
         return True
 
     def value(self, number: float, one: ObservedResult) -> Array | None:
@@ -103,32 +101,29 @@ class LinearRelation:
         for one, places in far:
             arrays = self._arrays(one)
             if arrays is not None:
-                with np.errstate(all="ignore"):
-                    off, slack = np.abs(one.got - one.expected), self._slack(one, arrays[0])
-                    # Of an infinite slack only a relation that is not finite either says anything.
-                    tells = np.where(np.isfinite(slack), ~(off < CLEARLY_WRONG * slack), False)
-                    tells |= ~np.isfinite(one.got) & ~np.isfinite(arrays[0])
-                    evident += bool((one.wrong & places & tells).any())
+                off, slack = np.abs(one.got - one.expected), self._slack(one, arrays[0])
+                # Of an infinite slack only a relation that is not finite either says anything.
+                tells = np.where(np.isfinite(slack), ~(off < CLEARLY_WRONG * slack), False)
+                tells |= ~np.isfinite(one.got) & ~np.isfinite(arrays[0])
+                evident += bool((one.wrong & places & tells).any())
         return bool(far) and 2 * evident > len(far)
 
     def _arrays(self, one: ObservedResult) -> tuple[Array, Array | None] | None:
-        with np.errstate(all="ignore"):
-            base = self.base(one)
-            slope = None if self.slope is None else self.slope(one)
+        base = self.base(one)
+        slope = None if self.slope is None else self.slope(one)
         if base is None or (self.slope is not None and slope is None):
             return None
         shape = one.got.shape
         return np.broadcast_to(base, shape), None if slope is None else np.broadcast_to(slope, shape)
 
     def _slack(self, one: ObservedResult, base: Array) -> Array:
-        with np.errstate(all="ignore"):
-            # An infinite base would make the slack infinite, and every number equal to it.
-            slack = one.slack + EXTRA_ROUNDINGS * one.values.unit * np.abs(np.where(np.isfinite(base), base, 0.0))
-            more = None if self.amplified is None else self.amplified(one)
-            if more is not None:
-                slack = slack * np.maximum(np.nan_to_num(more, nan=1.0, posinf=1.0), 1.0)
-            beside = None if self.rounded is None else self.rounded(one)
-            return slack if beside is None else slack + np.nan_to_num(beside, nan=0.0, posinf=0.0)
+        # An infinite base would make the slack infinite, and every number equal to it.
+        slack = one.slack + EXTRA_ROUNDINGS * one.values.unit * np.abs(np.where(np.isfinite(base), base, 0.0))
+        more = None if self.amplified is None else self.amplified(one)
+        if more is not None:
+            slack = slack * np.maximum(np.nan_to_num(more, nan=1.0, posinf=1.0), 1.0)
+        beside = None if self.rounded is None else self.rounded(one)
+        return slack if beside is None else slack + np.nan_to_num(beside, nan=0.0, posinf=0.0)
 
 
 def _on_line(base: Array, slope: Array | None, number: float) -> Array:

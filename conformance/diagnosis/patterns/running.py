@@ -13,6 +13,12 @@ from .observing import ObservedResult
 from .relation import LinearRelation, right
 from .terms import plus
 
+
+def _over(steps: FormulaSteps, divisor: int) -> Array:
+    """The variance of the batch with another divisor."""
+    return steps.data.var(axis=1) * steps.n / divisor
+
+
 _STATISTICS: dict[str, tuple[tuple[str, Callable[[FormulaSteps], Array]], ...]] = {
     "new_running_mean": (
         ("the mean of the batch", lambda steps: steps.data.mean(axis=1)),
@@ -25,22 +31,16 @@ _STATISTICS: dict[str, tuple[tuple[str, Callable[[FormulaSteps], Array]], ...]] 
     ),
     "new_running_var": (
         ("the variance of the batch", lambda steps: steps.data.var(axis=1)),
-        (
-            "the variance of the batch with the divisor n - 1",
-            lambda steps: steps.data.var(axis=1) * steps.n / max(steps.n - 1, 1),
-        ),
+        ("the variance of the batch with the divisor n - 1", lambda steps: _over(steps, max(steps.n - 1, 1))),
         (
             "the variance of the batch with the divisor n - 1, 0/0 for one value",
-            lambda steps: steps.data.var(axis=1) * np.float64(steps.n) / np.float64(steps.n - 1),
+            lambda steps: _over(steps, steps.n - 1),
         ),
-        (
-            "the variance of the batch with the divisor n + 1",
-            lambda steps: steps.data.var(axis=1) * steps.n / (steps.n + 1),
-        ),
+        ("the variance of the batch with the divisor n + 1", lambda steps: _over(steps, steps.n + 1)),
         ("the deviation of the batch", lambda steps: steps.data.std(axis=1)),
         ("var + eps of the batch", lambda steps: steps.data.var(axis=1) + steps.eps),
         ("the mean square of the batch", lambda steps: np.square(steps.data).mean(axis=1)),
-        ("the sum of the squared deviations", lambda steps: steps.data.var(axis=1) * steps.n),
+        ("the sum of the squared deviations", lambda steps: _over(steps, 1)),
         ("1 / (var + eps) of the batch", lambda steps: 1 / (steps.data.var(axis=1) + steps.eps)),
         ("1 / sqrt(var + eps) of the batch", lambda steps: 1 / np.sqrt(steps.data.var(axis=1) + steps.eps)),
         ("the mean of the batch", lambda steps: steps.data.mean(axis=1)),

@@ -29,11 +29,9 @@ def in_how_many(seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult])
 
 
 def _at_most(wrong: Sequence[ObservedResult]) -> str:
-    errors = []
-    for one in wrong:
-        with np.errstate(all="ignore"):
-            error = np.abs(one.got - one.expected)[one.wrong].max()
-            errors.append(float(error / np.abs(one.expected[one.judged]).max()))
+    errors = [
+        float(np.abs(one.got - one.expected)[one.wrong].max() / np.abs(one.expected[one.judged]).max()) for one in wrong
+    ]
     largest = max(errors, default=np.inf)
     if not np.isfinite(largest) or largest > 0.5:
         return ""
