@@ -95,16 +95,16 @@ class Bench:
         lacking = name in ("gamma", "beta") and given and not any(name in one for one in given)
         return name in self.record.arguments and not lacking
 
-    def ensure_free(self, setting: str) -> None:
-        """Raise Unsupported if no call can vary this setting, so that a row about other values of it says so."""
-        fixed = getattr(self.binding.fixed, setting)
+    def ensure_free_eps(self) -> None:
+        """Raise Unsupported if no call can vary eps, so that a row about other values of it says so."""
+        fixed = self.binding.fixed.eps
         if fixed is not None:
-            raise Unsupported(f"its {setting} is {fixed:g}")
+            raise Unsupported(f"its eps is {fixed:g}")
 
-    def ensure_takes(self, name: str) -> None:
-        """Raise Unsupported if no call can give this argument."""
-        if not self.takes(name):
-            raise Unsupported(f"it has no {name}")
+    def ensure_takes_gamma(self) -> None:
+        """Raise Unsupported if no call can give gamma."""
+        if not self.takes("gamma"):
+            raise Unsupported("it has no gamma")
 
     def at(self, dtype: str) -> Bench:
         """The same binding in another dtype. Raises Unsupported if the target does not have it."""
@@ -132,7 +132,7 @@ class Bench:
     @cached_property
     def gained(self) -> tuple[float, ...]:
         """For each of GAINS, y of a group divided by y with a gamma of 1; gamma is passed as it is."""
-        self.ensure_takes("gamma")
+        self.ensure_takes_gamma()
         case = self._case([PATTERN], eps=1.0)
         gamma = case.inputs["gamma"]
         assert gamma is not None
@@ -245,7 +245,7 @@ class Bench:
 
         With ``asked``, only what the binding has fixed counts: a call that it cannot be given says nothing about it.
         """
-        # A fixed eps declines nothing: most rows hold for any eps, and the others ask `ensure_free`.
+        # A fixed eps declines nothing: most rows hold for any eps, and the others ask `ensure_free_eps`.
         others = {name: value for name, value in settings.items() if name != "eps"}
         reason = self.binding.fixed.declines(self.operator, shape, others)
         return reason if reason or asked else self.binding.accepts(shape, settings)

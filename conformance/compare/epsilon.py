@@ -24,7 +24,7 @@ def default_eps(bench: Bench) -> Cell:
 
     It does so in the widest dtype, where eps is known best, and in the table's own, on which eps may depend.
     """
-    bench.ensure_free("eps")
+    bench.ensure_free_eps()
     if bench.binding.defaults is None:
         raise ByCaller(f"{bench.binding.name} has no default eps")
     found = placement_of(bench).placement
@@ -57,7 +57,7 @@ def _default(bench: Bench, known: Fit) -> tuple[float, str, float]:
 @probe("eps_placement", "place of eps", (*NORMALISATIONS, *BLOCKS))
 def eps_placement(bench: Bench) -> Cell:
     """Finds the formula that fits witnesses with variances of about eps; for batch_norm in inference too."""
-    bench.ensure_free("eps")
+    bench.ensure_free_eps()
     found = placement_of(bench)
     evidence = {"factors": list(found.measured), "distance": found.distance}
     text = found.placement.words(bench.record)
@@ -131,7 +131,7 @@ _BETWEEN = 2.0**-16 * (1 + 2.0**-24 + 2.0**-30)
 @probe("eps_float32", "eps in float64", dtype="float64")
 def eps_float32(bench: Bench) -> Cell:
     """Compares the target with itself: whether y differs between an eps and its float32 neighbour."""
-    bench.ensure_free("eps")
+    bench.ensure_free_eps()
     rounded = float(np.float32(_BETWEEN))
     given, near, far = (factor_at(bench, 2.0**-20, eps) for eps in (_BETWEEN, rounded, 4 * rounded))
     if abs(given / far - 1) < 2.0**-8:
@@ -149,7 +149,7 @@ def eps_zero(bench: Bench) -> Cell:
 
     It also tells what becomes of a group without variance, or of zeros.
     """
-    bench.ensure_free("eps")
+    bench.ensure_free_eps()
     deviation = 2.0**-6 if bench.format.name == "float16" else 2.0**-12
     known = placement_of(bench)
     factor = factor_at(bench, deviation, 0.0, asked=True)

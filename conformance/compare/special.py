@@ -71,8 +71,8 @@ def subnormal_outputs(bench: Bench) -> Cell:
 
 
 def _ensure_free(bench: Bench) -> None:
-    bench.ensure_free("eps")
-    bench.ensure_takes("gamma")
+    bench.ensure_free_eps()
+    bench.ensure_takes_gamma()
 
 
 def _kept(y: np.ndarray, exact: float) -> Cell:

@@ -11,7 +11,7 @@ from ..results.outcome import Outcome
 from .closing import print_closing
 from .layout import console_on
 from .symbols import symbols_for
-from .target_section import Position, PrintedAdvice, print_target
+from .target_section import PrintedAdvice, print_target, print_target_heading, print_target_verdict
 
 
 def print_report(report: Outcome, console: Console) -> None:
@@ -22,8 +22,14 @@ def print_report(report: Outcome, console: Console) -> None:
     """
     symbols = symbols_for(console.encoding)
     told: PrintedAdvice = {}
+    count = len(report.targets)
     for number, name in enumerate(report.targets, 1):
-        print_target(report.target(name), Position(number, len(report.targets)), told, console, symbols)
+        alone = report.target(name)
+        if count > 1:
+            print_target_heading(name, number, count, console, symbols)
+        print_target(alone, told, console, symbols, legend=number == 1)
+        if count > 1:
+            print_target_verdict(name, alone, console)
     print_closing(report, console, symbols)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import attrs
 from rich.console import Console
 from rich.text import Text
 
@@ -22,25 +21,6 @@ from .wording import several
 
 #: The printed advice, by requirement, place and reason, with the target in whose section it stands.
 PrintedAdvice = dict[tuple[str, str, str], str]
-
-
-@attrs.frozen
-class Position:
-    """The position of a target among those of a run."""
-
-    number: int
-    count: int
-
-    @property
-    def first(self) -> bool:
-        """Whether it is the first target."""
-        return self.number == 1
-
-    @property
-    def several(self) -> bool:
-        """Whether there are other targets."""
-        return self.count > 1
-
 
 #: How many paths of a model's layers are told; the JSON has all of them.
 _LAYERS = 8
@@ -189,17 +169,15 @@ def _print_measured(report: Outcome, console: Console) -> None:
     print_rows("Measured on the platform, so it applies to every function there", rows, console, indent=28)
 
 
-def print_target(report: Outcome, position: Position, told: PrintedAdvice, console: Console, symbols: Symbols) -> None:
+def print_target(report: Outcome, told: PrintedAdvice, console: Console, symbols: Symbols, *, legend: bool) -> None:
     """
     Print the section of one target.
 
-    ``report``: the report on this target alone. ``position``: its position among the targets. ``told``: the advice that
-    earlier sections have printed.
+    ``report``: the report on this target alone. ``told``: the advice that earlier sections have printed. ``legend``:
+    explain the symbols under the tables.
     """
-    if position.several:
-        _print_heading(report, position, console, symbols)
     _print_tables(report, console, symbols)
-    if position.first and report.results:
+    if legend and report.results:
         print_legend(console, symbols)
     print_causes(report, console)
     print_failures(
@@ -221,18 +199,13 @@ def print_target(report: Outcome, position: Position, told: PrintedAdvice, conso
     _print_conventions(report, console)
     _print_measured(report, console)
     _print_excuses(report, console)
-    if position.several:
-        _print_verdict(report, console)
 
 
-def _print_heading(report: Outcome, position: Position, console: Console, symbols: Symbols) -> None:
-    """Print the name of the target and its number among the targets."""
+def print_target_heading(name: str, number: int, count: int, console: Console, symbols: Symbols) -> None:
+    """Print the name of a target and its number among the targets."""
     console.print()
     console.print(rule(symbols.heading, console), no_wrap=True, crop=True)
-    (name,) = report.targets
-    print_prose(
-        Text.assemble((name, "bold cyan"), (f"   target {position.number} of {position.count}", "dim")), console
-    )
+    print_prose(Text.assemble((name, "bold cyan"), (f"   target {number} of {count}", "dim")), console)
 
 
 def _print_tables(report: Outcome, console: Console, symbols: Symbols) -> None:
@@ -262,8 +235,7 @@ def _print_advice(report: Outcome, told: PrintedAdvice, console: Console, symbol
         print_prose(Text(words), console, indent=10, first=Text("Advice", style=COLOURS[Verdict.ADVICE]))
 
 
-def _print_verdict(report: Outcome, console: Console) -> None:
-    """Print the verdict on the target."""
+def print_target_verdict(name: str, report: Outcome, console: Console) -> None:
+    """Print the verdict on a target."""
     console.print()
-    (name,) = report.targets
     print_prose(Text.assemble((name, "bold"), ": ", target_conclusion(report)), console)
