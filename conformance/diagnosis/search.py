@@ -85,7 +85,8 @@ class Search:
             return self.found_again
         if len(self._kept) == 1:
             return self._explain_kept(self._kept)
-        return self._explain_matching(self._matching_alone)
+        agreeing = self._agreeing if self._clear else [*self._candidates_with_small_errors()]
+        return self._explain_matching(self._survivors(agreeing))
 
     @cached_property
     def together(self) -> Explanation | None:
@@ -137,10 +138,6 @@ class Search:
     @cached_property
     def _asked(self) -> Sequence[Question]:
         return self._questions(self._clear)
-
-    @property
-    def _matching_alone(self) -> list[Candidate]:
-        return self._survivors(self._agreeing if self._clear else [*self._candidates_with_small_errors()])
 
     def _explain_matching(self, matching: list[Candidate]) -> Explanation | None:
         return self._explain(self._agreeing_on_other_cases(matching)) if matching else None

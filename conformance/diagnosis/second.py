@@ -47,13 +47,13 @@ class SecondSearch(Search):
             ]
             return self._explain_varying(matching) if matching else None
         left = [name for name, question in self._violated_checks.items() if not self._first_accounts_for(question)]
-        agreeing = [one for one in self._pairs_for(left) if self._pair_agrees(one, left)]
+        agreeing = [
+            one
+            for one in self._pairs_for(left)
+            if self._agrees_on_second(one) and self._agrees(one, self._other_questions(left, one))
+        ]
         matching = [one for one in self._survivors(agreeing) if self._agrees_on_second(one, elsewhere=True)]
         return self._explain(matching) if matching else None
-
-    def _pair_agrees(self, both: Candidate, left: list[str]) -> bool:
-        """Whether both together answer as the target does."""
-        return self._agrees_on_second(both) and self._agrees(both, self._other_questions(left, both))
 
     def _agrees_on_second(self, both: Candidate, *, elsewhere: bool = False) -> bool:
         """
@@ -72,12 +72,9 @@ class SecondSearch(Search):
         """The names of the first mistake; several if no question tells them apart."""
         return {name for one in self.first.candidates for name in one.names}
 
-    def _first_agrees(self, question: Question) -> bool:
-        return any(self._same(one, question) for one in self.first.candidates)
-
     def _first_accounts_for(self, question: Question) -> bool:
         """Whether the first mistake answers as the target does, apart from derivatives that follow from its formula."""
-        if self._first_agrees(question):
+        if any(self._same(one, question) for one in self.first.candidates):
             return True
         return (question.derivative or self._first_agrees_on_outputs(question)) and self._derivatives_follow
 

@@ -26,6 +26,8 @@ from .spelling import CannotWrite
 
 #: How many results of one mistake are tried until a script can be written for one.
 _TRIED = 4
+#: The most characters of the reason why there is no script.
+_REASON = 200
 
 
 @attrs.frozen
@@ -90,7 +92,7 @@ def _reproducer(report: Report, request: Request, folder: str, mistake: _Mistake
             words = [Path(place).stem, name, mistake.fault or result.requirement, result.dtype]
             return mistake.reproducer(result, file=write(folder, free_name(file_name(words), taken), text))
         except CannotWrite as why:
-            why_not = why_not or _one_line(str(why))
+            why_not = why_not or " ".join(str(why).split())[:_REASON]
     return mistake.reproducer(mistake.results[0], why_not=why_not)
 
 
@@ -133,10 +135,6 @@ def _conventions(subject: Mapping[str, Any], dtype: str) -> tuple[dict[str, str]
 def _edition() -> str:
     found = re.search(r"^\*Edition (\d+)\.", "\n".join(pages().values()), re.M)
     return found[1] if found else ""
-
-
-def _one_line(words: str) -> str:
-    return " ".join(words.split())[:200]
 
 
 def unwritten(reproducers: Sequence[Reproducer]) -> int:

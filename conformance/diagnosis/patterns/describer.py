@@ -84,12 +84,13 @@ class Describer:
 
     observer: Observer
     violations: Sequence[Result]
-    operator: str = attrs.field(init=False)
     #: By a case's id, that case with other running statistics. A check may set those of a new layer itself.
     _contrasts: dict[int, tuple[Case, ...]] = attrs.field(factory=dict)
 
-    def __attrs_post_init__(self) -> None:
-        self.operator = self.observer.subject.operator
+    @property
+    def operator(self) -> str:
+        """The operator of the subject."""
+        return self.observer.subject.operator
 
     @classmethod
     def after(cls, search: Search) -> Describer:
@@ -180,12 +181,11 @@ class Describer:
         )
 
     def _describe_refusals(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
-        words = refusal(self.observer, self.operator, formed, fresh)
-        return _in_a_sentence(words, self._failing(formed)) if words else None
-
-    def _failing(self, cases: Sequence[Case]) -> tuple[str, ...]:
-        """The violations on whose cases a call fails."""
-        return self._violated_on({id(one) for one in cases if self._fails(one)}) or self._violated("CM-T")
+        words = refusal(self.observer, formed, fresh)
+        if not words:
+            return None
+        failing = self._violated_on({id(one) for one in formed if self._fails(one)})
+        return _in_a_sentence(words, failing or self._violated("CM-T"))
 
     def _fails(self, case: Case) -> bool:
         answers = (self.observer.answer(case, derivative=derivative) for derivative in (False, True))
@@ -257,7 +257,7 @@ class Describer:
         violated = [one.violated_on for one in self.violations if one.violated_on is not None]
         # Cases of the sweep are plain: what is said about them must also hold in all ordinary cases that are wrong.
         ordinary = [[one for one in cases if self._is_wrong(one)] for cases in (formed, fresh)]
-        for found in thresholds(self.observer, self.operator, violated, [*ordinary[0], *ordinary[1]]):
+        for found in thresholds(self.observer, violated, [*ordinary[0], *ordinary[1]]):
             if followed and not found.rule.followed:
                 continue
             swept = (found.cases[::2], found.cases[1::2])
@@ -357,7 +357,8 @@ class Describer:
     def _with_contrasts(self, cases: list[Case]) -> list[Case]:
         """The cases, and some with what few cases have: a new layer's statistics, and cotangents of two sizes."""
         record = OPERATORS[self.operator]
-        if record.normalises and self._is_dx_violated():
+        shown = [one.counterexample for one in self.violations]
+        if record.normalises and any(one is not None and one.output == "dx" for one in shown):
             several = (one for one in cases if min(one.layout.count, one.layout.size) > 1)
             cases = [*cases, *(changed for one in islice(several, 1) for changed in with_cotangents_apart(one))]
         some = [
@@ -370,9 +371,6 @@ class Describer:
         for one in some:
             self._contrasts.setdefault(id(one), tuple(with_new_statistics(one)))
         return [*cases, *(changed for one in some for changed in self._contrasts[id(one)])]
-
-    def _is_dx_violated(self) -> bool:
-        return any(one.counterexample is not None and one.counterexample.output == "dx" for one in self.violations)
 
     def _of_deck(self, seed: int, number: int | None) -> list[Description]:
         """About this number of the deck's ordinary cases, evenly spread; for None all, and those of one purpose too."""

@@ -23,11 +23,6 @@ def _rounded_up(n: int, block: int) -> int:
     return -(-n // block) * block
 
 
-def _mean_of_some(keep: Callable[[Array], Array], steps: FormulaSteps) -> Array:
-    """The mean of some of the values of each group."""
-    return _mean(_subset(keep, steps))
-
-
 def _variance_of_some(keep: Callable[[Array], Array], steps: FormulaSteps) -> Array:
     """The variance of some of the values; their mean square for an operator that does not centre."""
     return (_var if steps.case.record.centred else _mean_square)(_subset(keep, steps))
@@ -155,7 +150,7 @@ CENTRES: tuple[tuple[str, Column], ...] = (
     ("twice the mean", lambda steps: 2 * steps.mean),
     ("half the mean", lambda steps: steps.mean / 2),
     ("minus the mean", lambda steps: -steps.mean),
-    *((f"the mean of {words}", partial(_mean_of_some, keep)) for words, keep in _SUBSETS),
+    *((f"the mean of {words}", lambda steps, keep=keep: _mean(_subset(keep, steps))) for words, keep in _SUBSETS),
     *((f"the mean of {words}", lambda steps, by=by: steps.mean[by(steps)]) for words, by in _NEIGHBOURS),
     ("the mean of the same group over all samples", partial(_over_samples, group_mean)),
     ("the mean of the first channel of the group", lambda steps: _mean(_of_channels(steps)[:, 0])),

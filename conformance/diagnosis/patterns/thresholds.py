@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 import attrs
 
-from ....spec.operators import OPERATORS, Groups
+from ....spec.operators import Groups
 from ...cases.case import Case
 from ...cases.description import Description
 from ...cases.sizes import Extent, extents, sized
@@ -91,9 +91,7 @@ class Threshold:
         return self.rule.clause.format(self._counted)
 
 
-def thresholds(
-    observer: Observer, operator: str, violated: Sequence[Description], wrong: Sequence[Case]
-) -> Iterator[Threshold]:
+def thresholds(observer: Observer, violated: Sequence[Description], wrong: Sequence[Case]) -> Iterator[Threshold]:
     """
     The wrong sizes of each extent; ``violated``: cases whose sizes are tried too; ``wrong``: ordinary wrong cases.
 
@@ -103,35 +101,35 @@ def thresholds(
     if observer.most is None:
         shown = [case for one in violated if (case := observer.case(one)) is not None]
         sizes = {size for one in violated for size in (one.n, one.count_of_groups)} - {0, 1}
-        tried = (_Sizes(observer, operator, extent).threshold(sizes, shown) for extent in extents(operator))
+        tried = (_Sizes(observer, one).threshold(sizes, shown) for one in extents(observer.subject.operator))
         found = [one for one in tried if one is not None]
-        found = [_of_all_values(observer, operator, one) for one in found]
-        values = (_of_values(observer, operator, one) for one in found)
+        found = [_of_all_values(observer, one) for one in found]
+        values = (_of_values(observer, one) for one in found)
         yield from (one for one in values if one is not None)
         yield from (one for one in found if one.instead or not _is_refuted(observer, one, (*shown, *wrong)))
 
 
-def _of_values(observer: Observer, operator: str, found: Threshold) -> Threshold | None:
+def _of_values(observer: Observer, found: Threshold) -> Threshold | None:
     """The limit on the values of a group, if a limit on positions is one; few positions then show it too."""
-    record = OPERATORS[operator]
+    record = observer.subject.binding.record
     fields, counted = _FEW_POSITIONS.get(record.groups, (None, ""))
     if fields is None or record.channels_alone or not found.rule.goes_on:
         return None
     if found.extent.name.partition(", ")[0] != "positions":
         return None
-    low, high = _next_to_limit(operator, found)
+    low, high = _next_to_limit(observer, found)
     few = (attrs.evolve(one, **fields(one.n)) for one in (low, high))  # type: ignore[arg-type]
     if [bool(_is_wrong_on(observer, one)) for one in few] != [False, True]:
         return None
     return attrs.evolve(found, rule=_from_on(low.n, high.n), instead=counted)
 
 
-def _of_all_values(observer: Observer, operator: str, found: Threshold) -> Threshold:
+def _of_all_values(observer: Observer, found: Threshold) -> Threshold:
     """The limit on the number of values in x, if that is what a limit on groups or on their values comes from."""
     others = _OTHER_EXTENT.get(found.extent.name)
-    if others is None or not found.rule.goes_on or OPERATORS[operator].groups is not Groups.TRAILING:
+    if others is None or not found.rule.goes_on or observer.subject.binding.record.groups is not Groups.TRAILING:
         return found
-    low, high = _next_to_limit(operator, found)
+    low, high = _next_to_limit(observer, found)
     less, more = others
     if [_is_wrong_on(observer, one) for one in (less(high), more(low))] != [False, True]:
         return found
@@ -139,9 +137,13 @@ def _of_all_values(observer: Observer, operator: str, found: Threshold) -> Thres
     return attrs.evolve(found, rule=_from_on(*sizes), instead="values in x")
 
 
-def _next_to_limit(operator: str, found: Threshold) -> list[Description]:
+def _sized(observer: Observer, extent: Extent, size: int) -> Description:
+    return sized(observer.subject.operator, extent, size)
+
+
+def _next_to_limit(observer: Observer, found: Threshold) -> list[Description]:
     """The cases of the largest size that is right, and of the next one, which is wrong."""
-    return [sized(operator, found.extent, size) for size in (found.right_up_to, found.right_up_to + 1)]
+    return [_sized(observer, found.extent, size) for size in (found.right_up_to, found.right_up_to + 1)]
 
 
 #: How many times as much of the other extent shows whether a limit is one on the number of values in x.
@@ -161,18 +163,17 @@ class _Sizes:
     """What is known about the sizes of one extent."""
 
     observer: Observer
-    operator: str
     extent: Extent
     known: dict[int, bool | None] = attrs.field(factory=dict)
 
     def case(self, size: int) -> Case | None:
         """The case of a size."""
-        return self.observer.case(sized(self.operator, self.extent, size))
+        return self.observer.case(_sized(self.observer, self.extent, size))
 
     def wrong(self, size: int) -> bool | None:
         """Whether a result is wrong at a size; None if the target does not take the case."""
         if size not in self.known:
-            self.known[size] = _is_wrong_on(self.observer, sized(self.operator, self.extent, size))
+            self.known[size] = _is_wrong_on(self.observer, _sized(self.observer, self.extent, size))
         return self.known[size]
 
     def threshold(self, sizes: Set[int], cases: Sequence[Case]) -> Threshold | None:
@@ -223,7 +224,7 @@ class _Sizes:
             return None
         if self.extent.name in _OTHER_EXTENT:  # with less of the other extent a limit on all values would lie higher
             less, _ = _OTHER_EXTENT[self.extent.name]
-            if _is_wrong_on(self.observer, less(sized(self.operator, self.extent, right))) is not False:
+            if _is_wrong_on(self.observer, less(_sized(self.observer, self.extent, right))) is not False:
                 return None
         at_these = (self.case(size) for size, is_wrong in sorted(self.known.items()) if is_wrong)
         return Threshold(self.extent, 0, rule, tuple(case for case in at_these if case is not None))
