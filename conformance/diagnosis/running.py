@@ -17,7 +17,7 @@ def has_the_weight_of_the_mean(subject: Subject, case: Case) -> bool | None:
     if not _updates(case):
         return None
     outputs, exact = subject.outputs(case), subject.truth(case).outputs()
-    moved, truly = ((value - _old(case, _MEAN)) for value in (_wide(outputs[_MEAN]), exact[_MEAN].hi))
+    moved, truly = ((value - _old(case, _MEAN)) for value in (outputs[_MEAN].astype(np.float64), exact[_MEAN].hi))
     best = int(np.argmax(np.abs(truly)))
     if not truly[best]:
         return None
@@ -41,7 +41,8 @@ def is_of_the_variance_of_y(subject: Subject, case: Case) -> bool | None:
 
 
 def _seen(subject: Subject, case: Case, predicted: np.ndarray, unsure: np.ndarray) -> bool | None:
-    got, exact = _wide(subject.outputs(case)[_VARIANCE]), subject.truth(case).outputs()[_VARIANCE].hi
+    got = subject.outputs(case)[_VARIANCE].astype(np.float64)
+    exact = subject.truth(case).outputs()[_VARIANCE].hi
     larger = np.maximum(np.abs(got) / np.maximum(np.abs(exact), np.finfo(np.float64).tiny), 1.0)
     slack = unsure + 2 * subject.bound(case, _VARIANCE)(False) * larger
     judged = np.isfinite(slack) & np.isfinite(predicted) & np.isfinite(got)
@@ -55,8 +56,4 @@ def _updates(case: Case) -> bool:
 
 
 def _old(case: Case, name: str) -> np.ndarray:
-    return _wide(np.asarray(case.inputs[name.removeprefix("new_")]))
-
-
-def _wide(values: np.ndarray) -> np.ndarray:
-    return values.astype(np.float64)
+    return case.given(name.removeprefix("new_")).astype(np.float64)

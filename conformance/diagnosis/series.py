@@ -100,7 +100,8 @@ def same_results(subject: Subject, case: Case, here: Results, there: Results) ->
 def _change(before: Results, now: Results) -> bytes:
     if isinstance(before, str) or isinstance(now, str):
         return repr((isinstance(before, str), now if isinstance(now, str) else "")).encode()
-    signs = [np.nan_to_num(np.sign(_wide(now[name]) - _wide(before[name]))) for name in sorted(now)]
+    pairs = [(before[name].astype(np.float64), now[name].astype(np.float64)) for name in sorted(now)]
+    signs = [np.nan_to_num(np.sign(two - one)) for one, two in pairs]
     return b"".join(sign.astype(np.int8).tobytes() for sign in signs)
 
 
@@ -109,10 +110,6 @@ def values_of(subject: Subject, case: Case, name: str, got: np.ndarray) -> Value
     exact = subject.exact(case, name)
     assert exact is not None
     return Values.of(got, exact, subject.bound(case, name)(False))
-
-
-def _wide(values: np.ndarray) -> np.ndarray:
-    return values.astype(np.float64)
 
 
 def _bits(results: Results) -> bytes:

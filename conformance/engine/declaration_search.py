@@ -30,6 +30,7 @@ from ...spec.errors import CALL_FAILED, TargetLost
 from ...spec.operators import OPERATORS
 from ..cases.shapes import elements
 from ..checks.registry import COSTLY
+from ..grouping import grouped
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result, Verdict
@@ -108,9 +109,7 @@ def with_passing_declarations(run: Run, report: Report) -> Report:
     plan = run.plan
     if not plan.explain or report.stopped:
         return report
-    failing: dict[tuple[str, str, str], list[Result]] = {}
-    for result in report.failures():
-        failing.setdefault((result.target, result.op, result.binding), []).append(result)
+    failing = grouped(((one.target, one.op, one.binding), one) for one in report.failures())
     until = time.perf_counter() + max(_MIN_SECONDS, _TIME_FACTOR * report.seconds)
     found: dict[tuple[str, str, str], tuple[str, ...]] = {}
     cut_short: dict[str, None] = {}

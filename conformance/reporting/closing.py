@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from rich.console import Console
 from rich.text import Text
 
@@ -55,7 +52,11 @@ def _print_how(report: Outcome, console: Console) -> None:
         f"profile {report.profile}, seed {report.seed}, {counted(cases, 'case')}, {report.seconds:.1f} s",
         versions_in_words(report.versions),
     ]
-    told += dict.fromkeys(_fewer(subject) for subject in report.subjects if _timed(subject))
+    # Which frameworks are slow is told by docs/checking.md.
+    slow = [one for one in report.subjects if one.get("slow") and one.get("target") not in KNOWN]
+    told += dict.fromkeys(
+        f"{one['target']}: judged on fewer cases, because {one['slow']}; --no-slow runs all" for one in slow
+    )
     for words in (*told, *_kept_in_words(report), *report.notes):
         print_prose(Text(words, style="dim"), console)
 
@@ -74,16 +75,6 @@ def _kept_in_words(report: Outcome) -> list[str]:
         "depend on has changed; --no-cache judges them again"
         for (since, share), names in grouped(found).items()
     ]
-
-
-def _timed(subject: Mapping[str, Any]) -> bool:
-    """Whether a function was found or declared to be slow; docs/checking.md tells which frameworks are."""
-    return bool(subject.get("slow")) and subject.get("target") not in KNOWN
-
-
-def _fewer(subject: Mapping[str, Any]) -> str:
-    """The words for a target that ran fewer cases, with the reason."""
-    return f"{subject['target']}: judged on fewer cases, because {subject['slow']}; --no-slow runs all"
 
 
 def _print_targets(report: Outcome, console: Console, symbols: Symbols) -> None:

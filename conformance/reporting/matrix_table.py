@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from ..judging.verdicts import Verdict
 from ..selftest.matrix import FaultRow, Matrix
 from .layout import print_title, rule, width_of
 from .symbols import Symbols, symbols_for
@@ -20,7 +21,7 @@ _Numbered = tuple[int, FaultRow]
 
 def _mark(row: FaultRow, identifier: str, symbols: Symbols) -> tuple[str, str]:
     if identifier == row.requirement:
-        return (symbols.kills, "bold green") if row.killed else (symbols.survived, "bold red")
+        return (symbols.kills, "bold green") if row.killed else (symbols.verdicts[Verdict.FAIL], "bold red")
     return (symbols.also, "green") if identifier in row.killed_by else (symbols.nothing, "dim")
 
 
@@ -59,10 +60,12 @@ def _print_sound(matrix: Matrix, op: str, console: Console, symbols: Symbols) ->
     print_title("Sound functions, of which none may be accused", console)
     for row in rows:
         if row.accused_by:
-            line = Text(f"{symbols.survived} {row.name}: accused by {', '.join(row.accused_by)}", style="bold red")
+            line = Text(
+                f"{symbols.verdicts[Verdict.FAIL]} {row.name}: accused by {', '.join(row.accused_by)}", style="bold red"
+            )
             console.print(line)
         else:
-            console.print(Text(f"{symbols.passed} {row.name}", style="green"))
+            console.print(Text(f"{symbols.verdicts[Verdict.PASS]} {row.name}", style="green"))
 
 
 def conclusion(matrix: Matrix) -> tuple[str, str]:
@@ -95,7 +98,7 @@ def print_matrix(matrix: Matrix, console: Console) -> None:
     legend = (
         (symbols.kills, "the requirement that must kill the fault did"),
         (symbols.also, "this one did too"),
-        (symbols.survived, "it did not"),
+        (symbols.verdicts[Verdict.FAIL], "it did not"),
     )
     for symbol, meaning in legend if matrix.whole else ():
         console.print(Text(f"{symbol} {meaning}", style="dim"))

@@ -43,16 +43,6 @@ class Symbols:
     #: Before a row in which targets differ.
     differs: str
 
-    @property
-    def passed(self) -> str:
-        """The sign of a pass."""
-        return self.verdicts[Verdict.PASS]
-
-    @property
-    def survived(self) -> str:
-        """The sign of a fault that survives, or of a sound function that is accused."""
-        return self.verdicts[Verdict.FAIL]
-
 
 def _in_order(signs: str) -> dict[Verdict, str]:
     """One sign for each verdict: pass, fail, advice, deviates, unsupported, not-exercised, error."""

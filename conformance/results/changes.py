@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from ..diagnosis.cause import Cause
+from ..grouping import grouped
 from ..judging.verdicts import Result, Verdict
 from .outcome import JUDGED, Outcome
 
@@ -112,10 +113,9 @@ def _by_place(report: Outcome) -> dict[Key, Result]:
 
 def _grouped(pairs: Mapping[Key, Pair], chosen: Callable[[Result | None, Result | None], bool]) -> tuple[Change, ...]:
     """The chosen pairs, grouped by requirement."""
-    found: dict[tuple[str, str, str], list[Pair]] = {}
-    for (target, op, _, requirement, _), (one, two) in pairs.items():
-        if chosen(one, two):
-            found.setdefault((target, op, requirement), []).append((one, two))
+    found = grouped(
+        ((target, op, requirement), pair) for (target, op, _, requirement, _), pair in pairs.items() if chosen(*pair)
+    )
     return tuple(Change(*key, tuple(several)) for key, several in found.items())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import attrs
@@ -163,10 +163,6 @@ def _signed(number: float) -> str:
     return f"{written(number)} with the sign of the right value"
 
 
-def _constant(number: float) -> str:
-    return f"{written(number)}, whatever is given"
-
-
 # Relations of any operator's result --------------------------------------------------------------------------------
 
 
@@ -278,24 +274,20 @@ def _by(words: str, number: float) -> str:
     return f"{'the right value' if number == 1 else _times(number)} {words}"
 
 
-def plain_relations(name: str) -> list[LinearRelation]:
+def plain_relations(name: str) -> Iterator[LinearRelation]:
     """The relations that any result may have to the right one, the plainest first."""
-    found = [
-        # These come first: a formula that is not finite in a place agrees there with any other that is not.
-        LinearRelation("NaN", lambda one: np.where(np.isinf(one.got), 0.0, np.nan)),
-        LinearRelation("infinite", lambda one: np.where(np.isnan(one.got), 0.0, np.inf)),
-        LinearRelation("zero", nothing),
-        LinearRelation(_times, nothing, right, 1.0),
-        LinearRelation(_shifted, right, ones),
-        LinearRelation("the right value without its sign", lambda one: np.abs(one.expected)),
-        *(
-            LinearRelation(f"{other} itself", partial(_own, other))
-            for other in ("x", "g", "gamma", "beta", "running_mean", "running_var")
-            if other != name
-        ),
-        LinearRelation(_constant, nothing, ones, np.inf),
-        LinearRelation(_signed, nothing, lambda one: np.sign(one.expected), np.inf),
-    ]
+    # These come first: a formula that is not finite in a place agrees there with any other that is not.
+    yield LinearRelation("NaN", lambda one: np.where(np.isinf(one.got), 0.0, np.nan))
+    yield LinearRelation("infinite", lambda one: np.where(np.isnan(one.got), 0.0, np.inf))
+    yield LinearRelation("zero", nothing)
+    yield LinearRelation(_times, nothing, right, 1.0)
+    yield LinearRelation(_shifted, right, ones)
+    yield LinearRelation("the right value without its sign", lambda one: np.abs(one.expected))
+    for other in ("x", "g", "gamma", "beta", "running_mean", "running_var"):
+        if other != name:
+            yield LinearRelation(f"{other} itself", partial(_own, other))
+    yield LinearRelation(lambda number: f"{written(number)}, whatever is given", nothing, ones, np.inf)
+    yield LinearRelation(_signed, nothing, lambda one: np.sign(one.expected), np.inf)
     counts = [*_COUNTS, *((("the number of terms in its sum", terms_in_sum),) if name not in ("y", "dx") else ())]
     for words, count in counts:
         for power, scaled in (
@@ -303,19 +295,14 @@ def plain_relations(name: str) -> list[LinearRelation]:
             (-1.0, f"divided by {words}"),
             (-0.5, f"divided by the root of {words}"),
         ):
-            found.append(LinearRelation(partial(_by, scaled), nothing, partial(_scaled, count, power), np.inf))
-    found += [
-        _of_another_group("that of the first group", lambda n: np.zeros(n, int)),
-        _of_another_group("that of the last group", lambda n: np.full(n, n - 1)),
-        *_moved_along("sample", lambda one: 0 if one.case.record.has_channels else None),
-        *_moved_along("channel", _channels),
-    ]
+            yield LinearRelation(partial(_by, scaled), nothing, partial(_scaled, count, power), np.inf)
+    yield _of_another_group("that of the first group", lambda n: np.zeros(n, int))
+    yield _of_another_group("that of the last group", lambda n: np.full(n, n - 1))
+    yield from _moved_along("sample", lambda one: 0 if one.case.record.has_channels else None)
+    yield from _moved_along("channel", _channels)
     for words, by in _MOVED:
-        found.append(_of_another_group(f"that of the group {words} it", by))
-        found.append(LinearRelation(f"that of the place {words} it", partial(_values_moved, by)))
-    found += [
-        _of_another_group("that of the groups in reverse order", lambda n: np.arange(n)[::-1]),
-        *_rounded_to(),
-        LinearRelation("the right values in reverse order", partial(_values_moved, lambda n: np.arange(n)[::-1])),
-    ]
-    return found
+        yield _of_another_group(f"that of the group {words} it", by)
+        yield LinearRelation(f"that of the place {words} it", partial(_values_moved, by))
+    yield _of_another_group("that of the groups in reverse order", lambda n: np.arange(n)[::-1])
+    yield from _rounded_to()
+    yield LinearRelation("the right values in reverse order", partial(_values_moved, lambda n: np.arange(n)[::-1]))
