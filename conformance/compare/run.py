@@ -235,8 +235,10 @@ class Measuring:
 
         Targets in processes of their own are measured at the same time, as many as there are processors.
         """
-        apart = [found for target in self.targets if _elsewhere(target) for found in [benches[target.name]]]
-        here = [found for target in self.targets if not _elsewhere(target) for found in [benches[target.name]]]
+        apart, here = (
+            [benches[target.name] for target in self.targets if _elsewhere(target) is elsewhere]
+            for elsewhere in (True, False)
+        )
         with ThreadPoolExecutor(max_workers=cores()) as pool:
             waiting = [pool.submit(self._columns, found) for found in apart]
             try:

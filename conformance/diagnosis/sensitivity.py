@@ -36,12 +36,11 @@ def sensitivity(implementation: Implementation, case: Case, *, gradients: bool) 
         after = _results(implementation, case, {**given, "x": moved}, gradients=gradients)
     except Exception:  # raising may be the mistake, here or elsewhere
         return {}
-    changed = {
-        name: np.abs(after[name].astype(np.float64) - before[name].astype(np.float64))
-        for name in before
+    return {
+        name: _OTHERS * _by_group(case, np.abs(after[name].astype(np.float64) - one.astype(np.float64)))
+        for name, one in before.items()
         if name in after
     }
-    return {name: _OTHERS * _by_group(case, value) for name, value in changed.items()}
 
 
 def _results(

@@ -12,6 +12,7 @@ from ...adapters.target import Target
 from ...adapters.trait import Trait
 from ...reference.formats import FORMATS
 from ...spec.conventions import CONVENTIONS
+from ..grouping import grouped
 
 
 @attrs.frozen
@@ -48,10 +49,8 @@ class Platform:
 
     def described(self, dtypes: Sequence[str]) -> list[dict[str, Any]]:
         """The traits for the report: each convention with its value, the dtypes that have it, and the evidence."""
-        found: dict[tuple[str, str], list[str]] = {}
-        for trait in self.traits:
-            if any(trait in self.of(dtype) for dtype in dtypes):
-                found.setdefault((f"{trait.key}={trait.value}", trait.evidence), []).append(trait.dtype)
+        shown = [one for one in self.traits if any(one in self.of(dtype) for dtype in dtypes)]
+        found = grouped(((f"{one.key}={one.value}", one.evidence), one.dtype) for one in shown)
         return [
             {"convention": convention, "dtypes": formats, "evidence": evidence}
             for (convention, evidence), formats in found.items()
