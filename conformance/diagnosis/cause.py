@@ -49,12 +49,11 @@ class Cause:
         """The requirement that stands for it: the others follow from that one."""
         return self.explains[0]
 
+    def is_about(self, result: Result) -> bool:
+        """Whether a result is one of its bindings and dtypes."""
+        same = (result.target, result.op) == (self.target, self.op)
+        return same and result.binding in self.bindings and result.dtype in self.dtypes
+
     def explains_result(self, result: Result) -> bool:
         """Whether it explains the violation in a result."""
-        return (
-            (result.target, result.op) == (self.target, self.op)
-            and result.verdict is Verdict.FAIL
-            and result.binding in self.bindings
-            and result.dtype in self.dtypes
-            and result.requirement in self.explains
-        )
+        return result.verdict is Verdict.FAIL and result.requirement in self.explains and self.is_about(result)

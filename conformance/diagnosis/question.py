@@ -78,12 +78,12 @@ def call_first(subject: Subject, case: Case) -> None:
             subject.pull(case)
 
 
-def results_if_any(subject: Subject, case: Case, *, gradients: bool) -> dict[str, np.ndarray] | None:
-    """The gradients or the outputs of a fresh call; None if it fails."""
+def results_if_any(subject: Subject, case: Case, *, gradients: bool) -> dict[str, np.ndarray]:
+    """The gradients or the outputs of a fresh call; none if it fails."""
     subject.target.begin()
     with contextlib.suppress(*CALL_FAILED):
         return subject.results(case, gradients=gradients)
-    return None
+    return {}
 
 
 def gradient_choices(subject: Subject) -> tuple[bool, ...]:

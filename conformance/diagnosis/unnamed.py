@@ -49,7 +49,7 @@ def _named(cause: Cause, declarations: Declarations, report: Report) -> Cause:
     if not _WIDENING.isdisjoint(one.partition("=")[0] for one in declared):
         return cause
     # It excuses all that its bindings violate, more than a description of their values explains.
-    others = (one for one in report.failures() if one.diagnosis is None and _is_of(one, cause))
+    others = (one for one in report.failures() if one.diagnosis is None and cause.is_about(one))
     explains = tuple(dict.fromkeys((*cause.explains, *(one.requirement for one in others))))
     return attrs.evolve(
         cause,
@@ -59,9 +59,3 @@ def _named(cause: Cause, declarations: Declarations, report: Report) -> Cause:
         remedy=remedy_of(declared),
         errata=(),
     )
-
-
-def _is_of(result: Result, cause: Cause) -> bool:
-    """Whether a result is one of the bindings and dtypes of a cause."""
-    same = (result.target, result.op) == (cause.target, cause.op)
-    return same and result.binding in cause.bindings and result.dtype in cause.dtypes

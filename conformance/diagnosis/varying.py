@@ -80,7 +80,7 @@ class VaryingTarget:
         ):
             for gradients in gradient_choices(subject):
                 results = [results_if_any(subject, case, gradients=gradients) for _ in range(_STEADY)]
-                there = [one for one in results if one is not None]
+                there = [one for one in results if one]
                 if there:
                     first, *later = there
                     names = set.intersection(*(set(one) for one in there))

@@ -422,7 +422,7 @@ class Describer:
         """Whether another call with the same arguments returns another wrong gradient."""
         some = [one for one in seen if one.wrong.any()] if self.observer.most is None else []
         again = [(one, results_if_any(self.observer.subject, one.case, gradients=True)) for one in some[:_MIN_WRONG]]
-        return any(found is not None and not np.array_equal(found[one.name], one.got) for one, found in again)
+        return any(found and not np.array_equal(found[one.name], one.got) for one, found in again)
 
     def _related(
         self,

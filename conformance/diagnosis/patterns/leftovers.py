@@ -42,23 +42,22 @@ def _with_leftovers(subject: Subject, case: Case) -> list[str]:
     names: list[str] = []
     for gradients in gradient_choices(subject):
         earlier: list[Mapping[str, Array]] = []
-        wrong, explained = Counter[str](), Counter[str]()
-        beyond: dict[str, list[Array]] = {}
+        wrong = Counter[str]()
+        beyond: dict[str, list[Array]] = {}  # what explained results have beyond the right ones
         for one in (case, different_values(case)) * _PAIRS:
             results = results_if_any(subject, one, gradients=gradients)
-            for name, got in ({} if results is None else results).items():
+            for name, got in results.items():
                 values = values_of(subject, one, name, got)
                 if not np.isfinite(got).all() or not values.outside_envelope.any():
                     continue
                 wrong[name] += 1
                 if any(_is_left_over(values, before) for some in earlier for before in some.values()):
-                    explained[name] += 1
                     beyond.setdefault(name, []).append(values.got - values.expected)
-            earlier.append({} if results is None else results)
+            earlier.append(results)
         names += [
             name
-            for name, number in explained.items()
-            if number >= _MIN_EXPLAINED and 2 * number > wrong[name] and _changes(beyond[name])
+            for name, explained in beyond.items()
+            if len(explained) >= _MIN_EXPLAINED and 2 * len(explained) > wrong[name] and _changes(explained)
         ]
     return names
 

@@ -90,11 +90,8 @@ def _varying(subject: Subject, case: Case) -> _Varying | None:
         for _ in range(_CALLS_TO_SETTLE):
             results_if_any(subject, case, gradients=gradients)
         series = [results_if_any(subject, case, gradients=gradients) for _ in range(_CALLS_IN_A_ROW)]
-        first = series[0]
-        if first is None:
-            continue
-        for name in first:
-            values = [one[name] for one in series if one is not None and name in one]
+        for name in series[0]:
+            values = [one[name] for one in series if name in one]
             if len(values) < len(series) or all(np.array_equal(values[0], one, equal_nan=True) for one in values):
                 continue
             bad = [place for place, one in enumerate(values) if not is_right(subject, case, name, one)]
@@ -117,8 +114,8 @@ def _wrong_from_some_call_on(subject: Subject, case: Case) -> str:
     """The call from which on a result is wrong, in a series with arguments that were not used before."""
     for gradients in gradient_choices(subject):
         series = [results_if_any(subject, case, gradients=gradients) for _ in range(_CALLS_IN_A_ROW)]
-        for name in series[0] or ():
-            right = [one is not None and name in one and is_right(subject, case, name, one[name]) for one in series]
+        for name in series[0]:
+            right = [name in one and is_right(subject, case, name, one[name]) for one in series]
             first = right.index(False) if False in right else 0
             if first and not any(right[first:]):
                 times = "once" if first == 1 else f"{first} times"
@@ -167,9 +164,7 @@ def _depends_on_last_call(subject: Subject, case: Case) -> str:
             settled = results_if_any(subject, case, gradients=gradients)
             first = results_if_any(subject, before, gradients=gradients)
             after = results_if_any(subject, case, gradients=gradients)
-            if settled is None or first is None or after is None:
-                continue
-            for result, got in after.items():
+            for result, got in after.items() if settled and first else ():
                 if not is_right(subject, case, result, settled[result]) or is_right(subject, case, result, got):
                     continue
                 if is_right(subject, before, result, got):
@@ -183,7 +178,7 @@ def _taken_from_a_cache(subject: Subject, case: Case) -> str:
     for gradients in gradient_choices(subject):
         for name in _nonempty(case):
             later = case.replace(**{name: with_last_value_changed(case.given(name))})
-            first, again = (results_if_any(subject, one, gradients=gradients) or {} for one in (case, later))
+            first, again = (results_if_any(subject, one, gradients=gradients) for one in (case, later))
             for result in first.keys() & again.keys():
                 got = first[result]
                 same = np.array_equal(got, again[result]) and is_right(subject, case, result, got)
@@ -203,10 +198,8 @@ def _changed_for_good(subject: Subject, case: Case) -> str:
                 *_, settled = (results_if_any(subject, case, gradients=gradients) for _ in range(_CALLS_TO_SETTLE))
                 results_if_any(subject, before, gradients=gradients)
                 after = [results_if_any(subject, case, gradients=gradients) for _ in range(_CALLS_TO_SETTLE)]
-                if settled is None or any(one is None for one in after):
-                    continue
-                for result, got in settled.items():
-                    if not any(np.array_equal(got, one[result], equal_nan=True) for one in after if one is not None):
+                for result, got in settled.items() if all(after) else ():
+                    if not any(np.array_equal(got, one[result], equal_nan=True) for one in after):
                         return f"{result} changes for good after a call with {words}: something of that call is kept"
     return ""
 
@@ -224,7 +217,7 @@ def differs_from_first_call(subject: Subject, violations: Sequence[Result]) -> s
         again = results_if_any(
             subject, attrs.evolve(shown.case, inputs=given, settings=shown.settings), gradients=False
         )
-        if again is not None and shown.envelope is not None:
+        if again and shown.envelope is not None:
             now = float(again[shown.output][shown.index])
             stays = (np.isnan(now) and np.isnan(shown.got)) or now == shown.got
             changed.append(not (stays or abs(now - shown.got) <= 2 * shown.envelope))
