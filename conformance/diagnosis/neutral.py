@@ -56,14 +56,6 @@ def _without_eps(case: Case) -> Case | None:
     return case.replace(x=x, eps=0.0)
 
 
-def _ones_and_zeros(case: Case) -> Case:
-    return with_parameters(case, 1, 0)
-
-
-def _without_parameters(case: Case) -> Case:
-    return case.replace(**dict.fromkeys(affine_names(case)))
-
-
 def _of_one_group(case: Case) -> Case | None:
     """One group, in one dimension if the operator allows: it cannot be joined with another, or split."""
     if not case.layout.count or not case.layout.size:
@@ -77,19 +69,19 @@ def _of_one_group(case: Case) -> Case | None:
     return alone.replace(**flat, g=alone.g.reshape(-1), axes=(-1,))
 
 
-def _near_zero(case: Case) -> Case:
-    return less_value(case, 0)
-
-
 #: The aspects for which a neutral case exists.
 ASPECTS = (
     Aspect(("LN-F2", "BN-F2", "RM-F2", "GN-F2", "IN-F2"), _without_variance),
     Aspect(("LN-F3", "BN-F3", "RM-F3", "GN-F3", "IN-F3"), _without_eps),
     Aspect(("LN-F4", "BN-F4", "RM-F4", "GN-F4", "IN-F4"), _without_eps),
-    Aspect(("LN-F5", "BN-F5", "RM-F5", "GN-F5", "IN-F5"), _ones_and_zeros, _without_parameters),
+    Aspect(
+        ("LN-F5", "BN-F5", "RM-F5", "GN-F5", "IN-F5"),
+        lambda case: with_parameters(case, 1, 0),
+        lambda case: case.replace(**dict.fromkeys(affine_names(case))),
+    ),
     Aspect(("LN-F6", "BN-F6", "RM-F6", "GN-F6", "IN-F6"), filled),
     Aspect(("LN-F7", "BN-F7", "RM-F7", "GN-F7", "IN-F7"), _of_one_group, narrows=True),
-    Aspect(("LN-F8", "BN-F8", "GN-F8", "IN-F8"), _near_zero),
+    Aspect(("LN-F8", "BN-F8", "GN-F8", "IN-F8"), lambda case: less_value(case, 0)),
 )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..judging.call_log import LoggedCall
 from ..judging.verdicts import Counterexample
 from ..replay.writing import memory, same_values
-from .numbers import array_text, decimal, hex_float, ratio_text, setting_text
+from .numbers import array_text, decimal, element_name, hex_float, ratio_text, setting_text
 
 Row = tuple[str, str]
 
@@ -44,8 +44,7 @@ def _laid(array: np.ndarray | None, layout: str) -> str:
 
 def wrong_rows(case: Counterexample) -> list[Row]:
     """What is wrong, with its numbers, or with the reason if the numbers do not tell."""
-    place = case.output + (f"[{', '.join(map(str, case.index))}]" if case.index else "")
-    rows = [("wrong", place)]
+    rows = [("wrong", element_name(case.output, case.index))]
     must = "expected" if case.exact is None else "implied"
     numbers = {"exact": case.exact, must: case.expected, "got": case.got, "envelope": case.envelope}
     given = [value for label, value in numbers.items() if value is not None and label != "envelope"]

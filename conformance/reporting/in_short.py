@@ -6,7 +6,7 @@ from ..judging.verdicts import Result
 from ..results.outcome import Outcome
 from .conclusion import conclusion, target_conclusion
 from .failures import Finding, findings
-from .numbers import decimal
+from .numbers import decimal, element_name
 from .wording import title
 
 #: How many violations of a target are told, and how many characters of each.
@@ -39,11 +39,11 @@ def _told(finding: Finding) -> str:
     case = finding.clearest.counterexample
     how = finding.clearest.reason
     if case is not None and case.expected is not None and case.got is not None:
-        place = case.output + (f"[{', '.join(map(str, case.index))}]" if case.index else "")
         should, right = "should be", case.expected
         if case.exact is not None:  # what implies the expected value may be wrong, and the received value right
             off = case.envelope is None or not abs(case.got - case.exact) <= case.envelope
             should, right = ("should be", case.exact) if off else ("other results imply", case.expected)
+        place = element_name(case.output, case.index)
         how = f"{place} is {decimal(case.got, right)}, and {should} {decimal(right, case.got)}"
     upstream = finding.clearest.upstream
     how = how if upstream is None else f"{how}; {upstream.binding} does the same"

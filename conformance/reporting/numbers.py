@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,11 @@ from ...spec.parts import Part
 SHOWN_WHOLE = 16
 #: How many elements of a longer array are shown.
 SHOWN_HEAD = 6
+
+
+def element_name(name: str, index: Sequence[int]) -> str:
+    """An element of an array by name: "y[0, 2]"; the name alone without an index."""
+    return f"{name}[{', '.join(map(str, index))}]" if index else name
 
 
 def hex_float(value: float) -> str:

@@ -14,7 +14,7 @@ from ..judging.call_log import LoggedCall
 from ..judging.findings import Comparison, Elements
 from ..judging.truth import owner_of
 from ..judging.verdicts import Counterexample
-from ..reporting.numbers import decimal
+from ..reporting.numbers import decimal, element_name
 from .probe import StepOutcome, VariableContent
 from .spelling import CannotWrite, literal
 from .steps import Step
@@ -137,7 +137,7 @@ class _Assertions:
         must, test = ("be NaN", "np.isnan(got)") if nan else ("not be finite", "not np.isfinite(got)")
         for got in self._received(self.last) if variable else ():
             if math.isfinite(got) or (nan and not math.isnan(got)):
-                element = _element(variable, self.found.index)
+                element = element_name(variable, self.found.index)
                 lines = (f"got = float({element})", f"assert {test}, f{f'{element} is {{got}}, and must {must}'!r}")
                 return Assertion(self.last, lines, f"{element} must {must}, and is {decimal(got)}")
         return None
@@ -224,7 +224,7 @@ class _Assertions:
         stored = FORMATS[self.judge.subject.dtype]
         if abs(expected) + envelope >= stored.largest * (1 - 4 * stored.unit_roundoff):
             return None
-        element = _element(variable, index)
+        element = element_name(variable, index)
         lines = _is_equal(element, literal(expected), envelope)
         within = f" within {decimal(envelope)}" if envelope else ""
         words = f"{element} must be {decimal(expected, got)}{within}, and is {decimal(got, expected)}"
@@ -337,8 +337,8 @@ class _Assertions:
                 if got != found.got:
                     continue
                 for other, index, factor in self._partners(place, found.output, found.index, found.expected):
-                    mine = _element(variable or "", found.index)
-                    theirs = _element(self.steps[other].results[found.output], index)
+                    mine = element_name(variable or "", found.index)
+                    theirs = element_name(self.steps[other].results[found.output], index)
                     times = "" if factor == 1 else f"{factor:g} * "
                     lines = _is_equal(mine, f"{times}float({theirs})")
                     return Assertion(max(place, other), lines, f"{mine} must be {times}{theirs}, to the last bit")
@@ -415,10 +415,6 @@ def _has_dtype(variable: str, x: str) -> str:
 def _has_shape(variable: str, shape: tuple[int, ...]) -> str:
     there = f"f'{variable} has shape {{tuple({variable}.shape)}}, and must have {shape}'"
     return f"assert tuple({variable}.shape) == {literal(shape)}, {there}"
-
-
-def _element(variable: str, index: Sequence[int]) -> str:
-    return f"{variable}[{', '.join(map(str, index))}]" if index else variable
 
 
 def _alike(one: np.ndarray, other: np.ndarray) -> bool:
