@@ -120,7 +120,8 @@ class ConventionSearch:
                 subject, known = self._under(storage=value), self.search.known
                 beside = Search(subject, left, self.search.satisfied, known).violated_again
             if (beside is not None or not left) and self._holds(gone, value, beside):
-                return Excuse(self.search.subject, "storage", value, _most_telling_first(gone), beside)
+                own_first = tuple(sorted(gone, key=lambda name: name.startswith("CM-")))  # they tell most
+                return Excuse(self.search.subject, "storage", value, own_first, beside)
         return None
 
     def _staying(self, violations: Sequence[Result], value: str, known: Sequence[Result] = ()) -> list[Result]:
@@ -187,8 +188,3 @@ class ConventionSearch:
         """The library of the cases that a subject takes."""
         made = subject.new_library()
         return self._libraries.setdefault(made.kind, made)
-
-
-def _most_telling_first(names: Sequence[str]) -> tuple[str, ...]:
-    """Requirements of the operator's own before those of every operator, each in the order of the pages."""
-    return tuple(sorted(names, key=lambda name: name.startswith("CM-")))

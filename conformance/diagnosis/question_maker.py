@@ -13,7 +13,6 @@ import attrs
 import numpy as np
 
 from ...spec.errors import CALL_FAILED
-from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..cases.description import NEGLIGIBLE_EPS, Description
 from ..cases.sizes import extents, sized
@@ -259,8 +258,10 @@ class QuestionMaker:
         A mistake that shows only without a parameter, or only near eps, shows at no size of the sweep. So each size is
         asked with the parameters, eps and groups of the case that shows the violation, too.
         """
-        sizes = [(extent, size) for extent in extents(self.operator) for size in _SIZES if size <= extent.largest]
-        swept = [sized(self.operator, extent, size) for extent, size in sizes]
+        sizes = [
+            (extent, size) for extent in extents(self.subject.operator) for size in _SIZES if size <= extent.largest
+        ]
+        swept = [sized(self.subject.operator, extent, size) for extent, size in sizes]
         shown = self.violated_checks.get("CM-S1")
         if shown is None or _is_of_sweep(shown.description):
             return self._plain_questions_on(swept)
@@ -290,10 +291,10 @@ class QuestionMaker:
             for other in (() if name in COSTLY else with_another_form(question.description))
         ]
         shown = dict.fromkeys(question.description for question in self.violated_checks.values())
-        if OPERATORS[self.operator].has_modes:
+        if self.subject.binding.record.has_modes:
             for description in shown:
                 found += self._on_changed_case(description, with_new_statistics, gradient_choices(self.subject))
-        if OPERATORS[self.operator].normalises and not self.subject.forward_only:
+        if self.subject.binding.record.normalises and not self.subject.forward_only:
             for description in islice(shown, 1):
                 two = attrs.evolve(description, groups=(("normal", 0), ("normal", 1)), **ITS_OWN_SIDES)
                 found += self._on_changed_case(two, with_cotangents_apart, (True,))
@@ -313,11 +314,6 @@ class QuestionMaker:
         plain = (one for one in quick_cases(self.subject, FRESH_SEED) if not (one.only or one.mixed))
         whole = (self.whole_case(one) for one in plain)
         return [*islice((one for one in whole if one is not None and one.x.size > _PRECEDING_SIZE), _CASES_TO_REPEAT)]
-
-    @property
-    def operator(self) -> str:
-        """The operator of the subject."""
-        return self.subject.operator
 
     def _deck(self, *, mixed: bool = False) -> list[Description]:
         return [one for one in quick_cases(self.subject) if one.mixed == mixed]

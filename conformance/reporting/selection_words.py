@@ -36,13 +36,8 @@ def _judged(words: Sequence[str], report: Outcome) -> tuple[list[str], list[str]
     """The words with a requirement that was judged, and the words without."""
     unjudged = (Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED)
     there = {result.requirement for result in report.results if result.verdict not in unjudged}
-    found = {word: not there.isdisjoint(_ids(word)) for word in words}
+    found = {word: not there.isdisjoint(ids_of(word)) for word in words}
     return [word for word in words if found[word]], [word for word in words if not found[word]]
-
-
-def _ids(word: str) -> tuple[str, ...]:
-    """The ids that a word selects; none for a word that this version lacks, in a report from elsewhere."""
-    return page_order(ids_of(word))
 
 
 def violated_advice_in_words(report: Outcome) -> str:
@@ -63,6 +58,7 @@ def _with_ids(words: Sequence[str], report: Outcome) -> str:
     there = {result.requirement for result in report.results}
     told = []
     for word in words:
-        ids = [one for one in _ids(word) if one in there and one != word.upper()]
+        # A report from elsewhere may have words that this version lacks: they select nothing.
+        ids = [one for one in page_order(ids_of(word)) if one in there and one != word.upper()]
         told.append(f"{word} ({several(ids, _MOST_IDS)})" if ids else word)
     return ", ".join(told)
