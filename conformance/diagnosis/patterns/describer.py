@@ -181,7 +181,7 @@ class Describer:
         )
 
     def _describe_refusals(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
-        words = refusal(self.observer, formed, fresh)
+        words = refusal(self.observer, self.operator, formed, fresh)
         if not words:
             return None
         failing = self._violated_on({id(one) for one in formed if self._fails(one)})

@@ -18,15 +18,15 @@ from .places import place_of_cases
 _MOST_WAYS = 3
 
 
-def refusal(observer: Observer, formed: Sequence[Case], fresh: Sequence[Case]) -> str:
+def refusal(observer: Observer, operator: str, formed: Sequence[Case], fresh: Sequence[Case]) -> str:
     """How a call fails, and on which cases; empty if none fails, or if nothing is known about it."""
     for derivative in (False, True):
         before, after = (_outcomes(observer, cases, derivative=derivative) for cases in (formed, fresh))
         failing = [one.case for one in (*before, *after) if one.wrong.any()]
         if failing:
             ways = _ways(observer, failing, derivative=derivative)
-            places = [_place(observer, _among(before, cases), _among(after, cases)) for cases in ways.values()]
-            whole = _place(observer, before, after)
+            places = [_place(operator, _among(before, cases), _among(after, cases)) for cases in ways.values()]
+            whole = _place(operator, before, after)
             if len(ways) > _MOST_WAYS or (whole and not all(places)):
                 ways, places = {f"{_subject(derivative)} fails in several ways": {*map(id, failing)}}, [whole]
             number = len(before) + len(after)
@@ -100,9 +100,9 @@ def _among(outcomes: Sequence[ObservedResult], cases: Set[int]) -> list[Observed
     ]
 
 
-def _place(observer: Observer, before: Sequence[ObservedResult], after: Sequence[ObservedResult]) -> str:
+def _place(operator: str, before: Sequence[ObservedResult], after: Sequence[ObservedResult]) -> str:
     """The place of the cases on which a call fails, in words; empty if none was found."""
-    place = place_of_cases(observer.subject.operator, before, after)
+    place = place_of_cases(operator, before, after)
     return "" if place is None else f" {place.words}"
 
 
