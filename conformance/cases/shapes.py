@@ -62,12 +62,12 @@ def _around_channels(description: Description) -> tuple[int, ...]:
     """
     The sizes of all axes except the channels', with n values in each channel.
 
-    With ``samples``, the first size is that number. x of rank 2 has one such axis, and n samples.
+    With ``samples``, the first size is that number, if it divides n. x of rank 2 has one such axis, and n samples.
     """
     n, rank, samples = description.n, description.rank, description.samples
-    if samples is None:
+    if samples is None or n % samples or rank == 2:
         return factor(n, rank - 1)
-    return (samples, *(factor(n // samples, rank - 2) if rank > 2 else ()))
+    return (samples, *factor(n // samples, rank - 2))
 
 
 def _samples(description: Description) -> int:

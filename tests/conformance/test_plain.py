@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import pytest
+
+from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.plain import oddness, plainer
+from normspec.conformance.cases.shapes import elements, shape_of
+from normspec.spec.operators import OPERATORS
 
 GROUPS = tuple(("uniform", index) for index in range(6))
 
@@ -60,3 +66,15 @@ def test_ordinary_numbers_come_before_fewer_numbers():
     unusual, far = [pair(2.0**-30), pair(2.0**30)], [pair(2.0**-60), pair(2.0**60)]
     assert oddness(integers) < min(map(oddness, unusual))
     assert max(map(oddness, unusual)) < min(map(oddness, far))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_plainer_case_can_be_made(operator):
+    """x has as many values as the groups of a description, whatever a step to a plainer one has changed."""
+    made = set()
+    for description in deck(operator, "standard", 0):
+        for one in plainer(description):
+            if one not in made and elements(one) <= 1 << 17:
+                made.add(one)
+                assert math.prod(shape_of(one)) == elements(one), one
+    assert made
