@@ -44,11 +44,13 @@ def run(
     forward_only: bool = False,
     mode: str = "",
     listener: Listener | None = None,
+    defects: bool = False,
 ) -> Report:
     """
     Run the checks of some requirements, all by default, against a target; violations are shrunk if ``explain``.
 
-    ``required``: the requirements whose violation fails, whatever their level.
+    ``required``: the requirements whose violation fails, whatever their level. Unless ``defects``, nothing may have met
+    a defect of normspec: a verdict can hide one, since a violation stands even if its shrinking failed.
     """
     plan = Plan(
         targets=(target,),
@@ -65,7 +67,10 @@ def run(
         store=truths_store(""),
     )
     made = Run(plan, listener)
-    return explained(made, made.report())
+    report = explained(made, made.report())
+    met = "\n".join(one.traceback for one in report.results if one.traceback)
+    assert defects or not met, met
+    return report
 
 
 def others_at_night(values: Iterable[Any], now: Collection[Any]) -> list[Any]:

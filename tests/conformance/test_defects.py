@@ -45,7 +45,7 @@ def shown(report: Report) -> str:
 @pytest.mark.usefixtures("broken_check")
 def test_an_exception_in_a_check_is_a_defect_of_ours() -> None:
     """The requirement is an error with our name on it, the traceback is in the JSON, and everything else is judged."""
-    report = run(specimen(VARIANT["ln-two-pass"]))
+    report = run(specimen(VARIANT["ln-two-pass"]), defects=True)
     verdicts = {result.requirement: result.verdict for result in report.results}
     assert [name for name, verdict in verdicts.items() if verdict is Verdict.ERROR] == ["LN-G4"]
     assert verdicts["LN-F1"] is verdicts["LN-G5"] is Verdict.PASS
@@ -59,7 +59,7 @@ def test_an_exception_in_a_check_is_a_defect_of_ours() -> None:
 @pytest.mark.usefixtures("broken_check")
 def test_a_defect_hides_no_violation() -> None:
     """A faulty function fails as it would without the defect, with exit status 1."""
-    report = run(specimen(FAULT["ln-eps-on-std"]))
+    report = run(specimen(FAULT["ln-eps-on-std"]), defects=True)
     assert "LN-F3" in {result.requirement for result in report.failures()}
     assert report.exit_status == 1
 
@@ -69,7 +69,7 @@ def test_an_exception_between_the_checks_is_a_defect_too(part: str, monkeypatch:
     """Where choosing the cases raises, every requirement of that subject says so."""
     monkeypatch.setattr(subject_run, part, broken)
     monkeypatch.setattr(Profile, "minimum", lambda *arguments, **keywords: 1)
-    report = run(specimen(VARIANT["ln-two-pass"]))
+    report = run(specimen(VARIANT["ln-two-pass"]), defects=True)
     assert {result.verdict for result in report.results} == {Verdict.ERROR}
     assert all("a defect of normspec" in result.reason for result in report.results)
     assert report.exit_status == 3
@@ -78,7 +78,7 @@ def test_an_exception_between_the_checks_is_a_defect_too(part: str, monkeypatch:
 def test_an_exception_while_shrinking_leaves_the_violation(monkeypatch: pytest.MonkeyPatch) -> None:
     """A violation that could not be made smaller is reported as it was found, with our traceback."""
     monkeypatch.setattr(engine.Shrinker, "shrink", broken)
-    report = run(specimen(FAULT["ln-eps-on-std"]), explain=True)
+    report = run(specimen(FAULT["ln-eps-on-std"]), explain=True, defects=True)
     failures = report.failures()
     assert all(result.counterexample is not None and "in broken" in result.traceback for result in failures)
     assert report.exit_status == 1
