@@ -74,7 +74,7 @@ def target_conclusion(report: Outcome) -> tuple[str, str]:
     if report.conforms:
         limits = selection_in_words(report) + _where(report)
         shown = several([one.requirement for one in report.expected if one.shown], 8)
-        apart = f" except for expected failures: {shown}" if shown else ""
+        apart = f" except for expected failures ({shown})" if shown else ""
         words = f"CONFORMS{apart}{limits}{required_in_words(report)}{violated_advice_in_words(report)}"
         return words, "bold yellow" if limits or apart else "bold green"
     if report.taken and not report.share:

@@ -53,7 +53,7 @@ def test_what_fails_as_expected_deviates_and_the_rest_stays():
     assert (result.verdict, result.reason, result.ratio) == (Verdict.DEVIATES, "being mended", 9.0)
     assert result.known[0].links == ("https://a.b",)
     assert report.conforms and report.exit_status == 0
-    assert str(report).splitlines()[-1] == "CONFORMS except for expected failures: LN-F3"
+    assert str(report).splitlines()[-1] == "CONFORMS except for expected failures (LN-F3)"
     assert report.expected[0].shown == 1 and report.unmet() == ()
 
 
