@@ -56,15 +56,20 @@ def test_what_is_infinite_in_some_places_is_not_infinite_everywhere():
     assert "y is infinite." not in cause.sentence
 
 
-def layer_norm_vjp(x, gamma, beta, g, *, eps, axes):
-    """Computes everything anew, with an eps that is not the one given."""
+def gradients(x, gamma, beta, g, eps, axes):
+    """Those of layer_norm."""
     d = wide(x) - wide(x).mean(axes, keepdims=True)
-    r = 1 / np.sqrt(np.square(d).mean(axes, keepdims=True) + d.dtype.type(1e-5))
+    r = 1 / np.sqrt(np.square(d).mean(axes, keepdims=True) + d.dtype.type(eps))
     h = wide(g) if gamma is None else wide(g) * wide(gamma)
     dx = r * (h - h.mean(axes, keepdims=True) - d * r * (h * d * r).mean(axes, keepdims=True))
     samples = tuple(range(x.ndim - len(axes)))
     dgamma = None if gamma is None else (wide(g) * d * r).sum(samples).astype(gamma.dtype)
     return dx.astype(x.dtype), dgamma, None if beta is None else wide(g).sum(samples).astype(beta.dtype)
+
+
+def layer_norm_vjp(x, gamma, beta, g, *, eps, axes):
+    """Computes everything anew, with an eps that is not the one given."""
+    return gradients(x, gamma, beta, g, 1e-5, axes)
 
 
 def test_the_eps_of_a_backward_pass_of_its_own():
@@ -135,3 +140,36 @@ def test_what_extreme_cases_alone_show_is_not_said_of_all():
     (cause,) = run(function("highway", highway_of_kept_logits), explain=True, forward_only=True).causes
     assert "plus" not in cause.sentence
     assert cause.sentence.startswith("y is wrong in ")
+
+
+def _overwriting_the_cotangent(content, where):
+    """A layer_norm whose backward pass leaves ``content(g, mean of g)`` in the cotangent, ``where`` (x, gamma)."""
+
+    def vjp(x, gamma, beta, g, *, eps, axes):
+        found = gradients(x, gamma, beta, g, eps, axes)
+        if where(x, gamma):
+            g[...] = content(g, g.mean(axes, keepdims=True))
+        return found
+
+    right = layer_norm_by(lambda y, dtype: y.astype(dtype))
+    right.vjp = vjp
+    return resolve(right, op="layer_norm", framework="numpy")
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "words"),
+    [
+        # Zeros where a group has one value.
+        (lambda g, mean: g - mean, lambda x, gamma: gamma is None, "gradients: it holds g - mean(g) afterwards"),
+        (lambda g, mean: g * 0, lambda x, gamma: gamma is None, "gradients: it holds zeros afterwards"),
+        # Ones where a group has one value, but for a zero.
+        (lambda g, mean: g / mean, lambda x, gamma: gamma is None, "gradients"),
+        (lambda g, mean: g - mean, lambda x, gamma: x.shape[-1] > 64, "gradients: it holds g - mean(g) afterwards"),
+    ],
+    ids=["centred", "zeros", "divided", "large"],
+)
+def test_what_an_overwritten_array_holds_is_true_of_the_shown_case(content, where, words):
+    """It is told if the shown case and another one agree on it, and the shown one is among those that are looked at."""
+    target = _overwriting_the_cotangent(content, where)
+    (cause,) = run(target, requirements=["CM-P1"], explain=True).causes
+    assert cause.sentence == f"The cotangent is changed by taking {words}; every plain call that was tried is right."

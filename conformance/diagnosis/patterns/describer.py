@@ -7,6 +7,7 @@ Every word is confirmed on cases that it was not derived from.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import partial
 from itertools import cycle, islice
 
 import attrs
@@ -301,7 +302,7 @@ class Describer:
     def _describe_the_rest(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         """A description of mistakes that no plain call shows."""
         kinds: tuple[tuple[tuple[str, ...], Callable[[Subject, Sequence[Case]], str]], ...] = (
-            (("CM-P1",), overwritten_in_words),
+            (("CM-P1",), partial(overwritten_in_words, shown=self._cases_shown("CM-P1"))),
             (("CM-V",), misread_layouts),
             (("CM-N",), misread_special_values),
         )
@@ -342,6 +343,21 @@ class Describer:
     def _formed(self, *, every: bool = False) -> list[Case]:
         """The cases that show violations, and others of the deck: some, or every one."""
         return self._cases(self._shown()) + self._cases(self._of_deck(0, None if every else _FORMING_CASES))
+
+    def _cases_shown(self, *requirements: str) -> list[Case]:
+        """The very cases that show violations of some requirements. A check may have changed the one it was given."""
+        shown = [one.counterexample for one in self.violations if one.requirement in requirements]
+        return [
+            Case(
+                self.operator,
+                {name: value for name, value in one.inputs.items() if name != "g"},
+                one.settings,
+                one.inputs["g"],
+                parts=one.parts,
+            )
+            for one in shown
+            if one is not None and one.inputs.get("g") is not None and one.inputs["x"].size
+        ]
 
     def _shown(self) -> list[Description]:
         """The cases that show violations."""
