@@ -13,7 +13,7 @@ import numpy as np
 from ...adapters.layouts import why_not
 from ...adapters.same_bits import same_bits
 from ...adapters.session import Evaluation
-from ...spec.errors import BadOutput, LayoutNotApplicable, MissingGradient, TargetRaised, Unsupported
+from ...spec.errors import CALL_FAILED, BadOutput, LayoutNotApplicable, MissingGradient, TargetRaised, Unsupported
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..judging.calling_subject import LARGE
@@ -215,15 +215,64 @@ def distinct(results: Iterable[dict[str, np.ndarray]]) -> Iterator[dict[str, np.
     return iter({id(one): one for one in results}.values())
 
 
-@check("CM-P2", raising="violates")
+def _for_tracking(case: Case) -> bool:
+    return not case.only or "CM-S1" in case.requirements
+
+
+@check("CM-P2", every=_for_tracking, raising="violates")
 def repeats_agree(subject: Subject, case: Case) -> Iterator[Finding]:
-    """Repeated calls agree, each within the envelope."""
+    """Repeated calls agree, each within the envelope; on cases of CM-P6, calls that seem to differ by tracking."""
+    if "CM-P2" not in case.requirements:
+        yield from _repeated_where_tracking_differs(subject, case)
+        return
     yield from _repetitions(subject, case).findings
     yield Finding(case, violated=False)
     yield from _settings_changed(subject, case)
     if "CM-S1" not in case.requirements:
         yield from _changed_late(subject, case)
         yield from _memory_used_again(subject, case)
+
+
+def _repeated_where_tracking_differs(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Judge repetitions of a call if tracking only seems to make a difference; there are none where it makes none."""
+    if subject.forward_only:
+        return
+    with contextlib.suppress(*CALL_FAILED):
+        seen = subject.observe(case)
+        found = [one for one in _compared(subject, case, seen.outputs, seen.tracked, REPEATED) if one.violated]
+        if found and not _is_by_tracking(subject, case):
+            again = _repetitions(subject, case)
+            yield from again.findings if again.violated else found
+
+
+def _compared(
+    subject: Subject, case: Case, untracked: dict[str, np.ndarray], tracked: dict[str, np.ndarray], note: str
+) -> Iterator[Finding]:
+    for name, value in untracked.items():
+        if name in tracked:
+            yield same(subject, case, name, tracked[name], value, note)
+
+
+#: How often a difference by tracking is looked for again.
+_LOOKED_AGAIN = 3
+
+
+def _is_by_tracking(subject: Subject, case: Case) -> bool:
+    """Whether calls that track differ from others each time, and the others repeat themselves."""
+    if case not in subject.by_tracking:
+        logged = len(subject.log)
+        subject.by_tracking[case] = (
+            subject.may_track
+            and not _repetitions(subject, case).violated
+            and all(_differs_again(subject, case) for _ in range(_LOOKED_AGAIN))
+        )
+        del subject.log[logged:]
+    return subject.by_tracking[case]
+
+
+def _differs_again(subject: Subject, case: Case) -> bool:
+    untracked, (tracked, _) = subject.outputs(case), subject.tracked(case)
+    return any(one.violated for one in _compared(subject, case, untracked, tracked, ""))
 
 
 #: An eps that shows with variances of about 1, in every dtype; and one in its place where it is given already.
@@ -418,13 +467,17 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
         yield changed(before[name], value, case, name, f"{name} changed when gradients were taken")
 
 
-@check("CM-P6", every=lambda case: not case.only or "CM-S1" in case.requirements, gradient=True)
+@check("CM-P6", every=_for_tracking, gradient=True)
 def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A call whose gradients are taken returns the same as one where nothing is tracked."""
+    """
+    A call whose gradients are taken returns the same as one where nothing is tracked.
+
+    If the calls do not repeat themselves, tracking is not the reason: then CM-P2 says so.
+    """
     observed = subject.observe(case)
-    for name, untracked in observed.outputs.items():
-        if name in observed.tracked:
-            yield same(subject, case, name, observed.tracked[name], untracked, "gradients are tracked")
+    for found in _compared(subject, case, observed.outputs, observed.tracked, "gradients are tracked"):
+        if not found.violated or _is_by_tracking(subject, case):
+            yield found
     # A function has no mode of its own, but its framework may: PyTorch has inference_mode, which code can tell apart.
     if "CM-P4" in case.requirements and not subject.binding.has_modes:
         for name, value in subject.outputs(case, "inference").items():

@@ -61,6 +61,8 @@ class CallingSubject:
     _logging: LoggingSession | None = None
     #: Results of repeated calls by case, kept because two checks use them (checks/purity.py).
     repeated: dict[Case, Any] = attrs.field(factory=dict)
+    #: Whether tracking makes the difference in the outputs of a case, kept for the same reason.
+    by_tracking: dict[Case, bool] = attrs.field(factory=dict)
     #: Recordings at the seams of a layer by case, kept because several checks use them (checks/seams.py).
     recorded: dict[Case, Any] = attrs.field(factory=dict)
     #: Whether calls for several cases go to the worker in one request (see ``prefetch_cases``).
@@ -273,6 +275,7 @@ class CallingSubject:
         """Forget all results: the next check calls the target again."""
         self._observed.clear()
         self.repeated.clear()
+        self.by_tracking.clear()
         self.recorded.clear()
 
     def repeats_itself(self, case: Case, name: str, value: np.ndarray, times: int) -> bool:
@@ -353,6 +356,11 @@ class CallingSubject:
         if lost and self._reaches_leaves:
             raise MissingGradient(f"no gradient reaches {', '.join(lost)}", lost)
         return named
+
+    @property
+    def may_track(self) -> bool:
+        """Whether a call may know that its gradients are taken: a plain function on NumPy arrays is not told."""
+        return self.target.framework != "numpy" or getattr(self.binding, "prepare", None) is not None
 
     @property
     def _reaches_leaves(self) -> bool:

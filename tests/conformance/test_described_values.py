@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -173,3 +175,40 @@ def test_what_an_overwritten_array_holds_is_true_of_the_shown_case(content, wher
     target = _overwriting_the_cotangent(content, where)
     (cause,) = run(target, requirements=["CM-P1"], explain=True).causes
     assert cause.sentence == f"The cotangent is changed by taking {words}; every plain call that was tried is right."
+
+
+def _wrong_now_and_then(above, *, tracks):
+    """A layer_norm that is wrong in one of three calls of more than so many groups, or once where gradients are taken."""
+    random, wrongs = np.random.default_rng(0), 0
+
+    def output(y, dtype):
+        nonlocal wrongs
+        wrong = y.shape[0] > above and (not wrongs and tracked if tracks else random.integers(3) == 0)
+        wrongs += wrong
+        return (y * (1.5 if wrong else 1)).astype(dtype)
+
+    def prepare(*, mode, wrt):
+        nonlocal tracked
+        tracked = bool(wrt)
+
+    tracked, right = False, layer_norm_by(output)
+    right.vjp = lambda x, gamma, beta, g, *, eps, axes: gradients(x, gamma, beta, g, eps, axes)
+    target = resolve(right, op="layer_norm", framework="numpy")
+    if tracks:
+        target = replace(target, bindings=(replace(target.bindings[0], prepare=prepare),))
+    return target
+
+
+@pytest.mark.parametrize("tracks", [False, True], ids=["at random", "once where tracked"])
+def test_what_does_not_repeat_itself_is_no_matter_of_tracking(tracks):
+    """Before CM-P6 is violated, both calls are repeated: what is gone then is a violation of CM-P2."""
+    report = run(_wrong_now_and_then(64, tracks=tracks), requirements=["CM-P2", "CM-P6"], explain=True)
+    assert {one.requirement for one in report.failures()} == {"CM-P2"}
+    assert not any("tracked" in cause.sentence for cause in report.causes)
+
+
+def test_what_large_calls_do_now_and_then_is_described():
+    """The shown case is among those whose calls are repeated: smaller ones are right each time."""
+    (cause,) = run(_wrong_now_and_then(64, tracks=False), requirements=["CM-P2", "CM-S1"], explain=True).causes
+    assert cause.requirement == "CM-P2"
+    assert cause.sentence == "y is wrong in some calls and right in others, with the same arguments."

@@ -146,12 +146,12 @@ class Describer:
         return found if again is None else again
 
     def _with_tracking(self, found: Pattern, fresh: Sequence[Case]) -> Pattern:
-        """The description of a y that is wrong only in calls without gradients says so."""
+        """The description of a y that is wrong only in calls without gradients says so, if these are wrong again."""
         if not self._violated("CM-P6") or all(one.result != "y" for one in found.wrong):
             return found
         wrong = [one for one in self.observer.observed(fresh) if one.name == "y" and one.wrong.any()][:_MIN_WRONG]
         right = [(again := self.observer.tracked(one)) is not None and not again.wrong.any() for one in wrong]
-        if not right or not all(right):
+        if not right or not all(right) or not all(map(self.observer.gives_again, wrong)):
             return found
         return attrs.evolve(found, sentence=f"{found.sentence.rstrip('.')}; where gradients are tracked, y is right.")
 
@@ -167,7 +167,7 @@ class Describer:
         words = ""
         if violated and self.observer.most is None:
             words = leftovers_in_words(self.observer.subject, self._in_new_shapes(fresh))
-            words = words or memory_in_words(self.observer.subject, fresh)
+            words = words or memory_in_words(self.observer.subject, fresh, self._cases_shown("CM-P2"))
         words = words or (differs_from_first_call(self.observer.subject, self.violations) if violated else "")
         # Memory comes first: it is the only reason why a formula is violated.
         return _in_a_sentence(words, tuple(dict.fromkeys((*violated, *self._violated("")))))

@@ -26,9 +26,14 @@ _CALLS_TO_SETTLE = 3
 _MOST_CASES, _MIN_AGREEING = 4, 2
 
 
-def memory_in_words(subject: Subject, cases: Sequence[Case]) -> str:
-    """How results depend on earlier calls; empty if they do not, or if nothing is known about it."""
+def memory_in_words(subject: Subject, cases: Sequence[Case], shown: Sequence[Case] = ()) -> str:
+    """
+    How results depend on earlier calls; empty if they do not, or if nothing is known about it.
+
+    ``shown``: the cases that show the violation. Only large calls may show it.
+    """
     chosen = [case for case in cases if case.x.size > 1 and _differs(case)][:_MOST_CASES]
+    chosen += [one for case in shown if case.x.size > 1 for one in (case, different_values(case))]
     if len(chosen) < _MIN_AGREEING:
         return ""
     for describe in (

@@ -16,7 +16,7 @@ from ...cases.description import Description
 from ...judging.library import Library, fitted
 from ...judging.subject import Subject
 from ..answers import CLEARLY_WRONG, Answer, Values
-from ..question import Question
+from ..question import Question, results_if_any
 from .formula_steps import Array, FormulaSteps
 
 
@@ -148,6 +148,11 @@ class Observer:
             if got is not None and got.shape == one.expected.shape:
                 return attrs.evolve(one, values=attrs.evolve(one.values, got=got.astype(np.float64)))
         return None
+
+    def gives_again(self, one: ObservedResult) -> bool:
+        """Whether the same call without gradients gives the same output once more; False if no call is left."""
+        again = {} if self.exhausted else results_if_any(self.subject, one.case, gradients=False)
+        return one.name in again and np.array_equal(again[one.name].astype(np.float64), one.got, equal_nan=True)
 
     def failure(self, case: Case, *, derivative: bool) -> Exception | None:
         """How the call of a case fails; None if it returns or declines, or if no call is left."""
