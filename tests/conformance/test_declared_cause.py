@@ -93,6 +93,22 @@ def test_an_error_of_some_roundings_is_not_one_of_float32():
     assert not any(cause.convention for cause in report.causes)
 
 
+def of_a_third_in_float32(x, gamma, beta, *, eps, axes):
+    """The reciprocal of the number of values is rounded to float32."""
+    share = np.float32(1) / np.float32(np.prod([x.shape[axis] for axis in axes]))
+    d = x - x.sum(axes, keepdims=True) * x.dtype.type(share)
+    y = d / np.sqrt(np.square(d).sum(axes, keepdims=True) * x.dtype.type(share) + x.dtype.type(eps))
+    y = y if gamma is None else y * gamma
+    return y if beta is None else y + beta
+
+
+def test_what_is_no_float32_number_was_not_computed_in_float32():
+    """A constant that was rounded to float32 costs half of the digits too; the results have all of float64's."""
+    report = report_on(of_a_third_in_float32, "float64")
+    assert report.failures() and not report.subjects[0]["passes_under"]
+    assert not any("float32" in cause.sentence for cause in report.causes)
+
+
 def test_a_wider_envelope_is_not_a_cause():
     """What would pass under a weaker class of accuracy is described as it was, and the class is offered apart."""
     report = report_on(partly_summed, "float32", profile="standard", requirements=("CM-S1",))

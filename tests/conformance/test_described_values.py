@@ -178,7 +178,7 @@ def test_what_an_overwritten_array_holds_is_true_of_the_shown_case(content, wher
 
 
 def _wrong_now_and_then(above, *, tracks):
-    """A layer_norm that is wrong in one of three calls of more than so many groups, or once where gradients are taken."""
+    """A layer_norm that is wrong in one of three calls of more groups than this, or once where gradients are taken."""
     random, wrongs = np.random.default_rng(0), 0
 
     def output(y, dtype):
