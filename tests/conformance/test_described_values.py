@@ -212,3 +212,42 @@ def test_what_large_calls_do_now_and_then_is_described():
     (cause,) = run(_wrong_now_and_then(64, tracks=False), requirements=["CM-P2", "CM-S1"], explain=True).causes
     assert cause.requirement == "CM-P2"
     assert cause.sentence == "y is wrong in some calls and right in others, with the same arguments."
+
+
+def clamped(x, gamma, beta, *, eps, axes):
+    """The normalised value is kept within 64."""
+    d = wide(x) - wide(x).mean(axes, keepdims=True)
+    xhat = np.clip(d / np.sqrt(np.square(d).mean(axes, keepdims=True) + d.dtype.type(eps)), -64, 64)
+    y = xhat if gamma is None else xhat * wide(gamma)
+    return (y if beta is None else y + wide(beta)).astype(x.dtype)
+
+
+def test_a_formula_with_a_number_has_to_predict_two_values():
+    """In the sweep of sizes one large value of a group is wrong, always the same one: some number fits that anyway."""
+    target = resolve(clamped, op="layer_norm", framework="numpy")
+    report = run(target, requirements=["CM-S1"], explain=True, forward_only=True, profile="standard")
+    (cause,) = report.causes
+    assert "what the formula gives" not in cause.sentence
+    assert "64 gamma, with the sign of xhat" in cause.sentence
+
+
+def instance_norm(x, gamma, beta, *, eps, channel_axis):
+    """Of two positions that are as many as the channels, the last is taken for theirs by gamma."""
+    axis = channel_axis % x.ndim
+    around = tuple(place for place in range(1, x.ndim) if place != axis)
+    d = wide(x) - wide(x).mean(around, keepdims=True)
+    y = d / np.sqrt(np.square(d).mean(around, keepdims=True) + d.dtype.type(eps))
+
+    def along(value, place):
+        return wide(value).reshape([-1 if one == place else 1 for one in range(x.ndim)])
+
+    square = x.ndim == 5 and axis == 4 and x.shape[3] == x.shape[4]
+    y = y if gamma is None else y * along(gamma, axis - square)
+    return (y if beta is None else y + along(beta, axis)).astype(x.dtype)
+
+
+def test_a_formula_is_told_only_if_right_values_do_not_contradict_it():
+    """Where a case is wrong in part, the formula has to give the rest of it as well, and that of several channels."""
+    (cause,) = run(function("instance_norm", instance_norm), explain=True, forward_only=True).causes
+    assert "feature" not in cause.sentence
+    assert cause.sentence.startswith("y is wrong")

@@ -455,10 +455,15 @@ class Describer:
         again = [_where(one, place) for one in fresh]
         for relation in self._relations(name, seen, place) if relations is None else relations:
             number = relation.fitted(seen, where)
-            if number is not None and _shows_in_extremes_alone(relation, number, seen):
+            if number is None or _shows_in_extremes_alone(relation, number, seen):
                 continue
-            if number is not None and relation.holds(number, fresh, again) and relation.is_evident(fresh, again):
-                return relation, number
+            if not relation.holds(number, fresh, again) or not relation.is_evident(fresh, again):
+                continue
+            if place is None and relation.is_of_formula(number):  # right values of a wrong case count too
+                wrong = [one for one in (*seen, *fresh) if one.wrong.any()]
+                if not relation.holds(number, wrong, [np.ones(one.got.shape, bool) for one in wrong]):
+                    continue
+            return relation, number
         return None
 
     def _relations(self, name: str, seen: Sequence[ObservedResult], place: Place | None) -> Iterable[LinearRelation]:

@@ -36,6 +36,9 @@ _MOVED: tuple[tuple[str, Callable[[Array], Array]], ...] = (
     ("the last value of {0}", lambda value: np.full_like(value, value.reshape(-1)[-1])),
     ("the mean of {0}", lambda value: np.full_like(value, value.mean())),
 )
+_IS_MOVED = frozenset(words.format(name) for words, _ in _MOVED for name in ("gamma", "beta"))
+#: Of two features, one is before and after the other, the first and the last: only more tell such places apart.
+_LEAST_FEATURES = 3
 #: Replacements for beta, as functions of beta and gamma.
 _SHIFTS: tuple[tuple[str, Callable[[Array, Array], Array]], ...] = (
     ("beta", lambda beta, gamma: beta),
@@ -63,12 +66,18 @@ def parameter_relations() -> Iterator[LinearRelation]:
             if (gain, shift) == ("gamma", "beta"):
                 continue
             replaced = [f"{new} in place of {old}" for new, old in ((gain, "gamma"), (shift, "beta")) if new != old]
-            yield LinearRelation(f"what the formula gives with {' and '.join(replaced)}", partial(_with, change, other))
+            tells = _tells_places_apart if _IS_MOVED.intersection((gain, shift)) else None
+            words = f"what the formula gives with {' and '.join(replaced)}"
+            yield LinearRelation(words, partial(_with, change, other), tells=tells)
     words = "what the formula gives with gamma and beta of the first value of each group throughout"
     yield LinearRelation(words, _with_first_parameters)
     yield LinearRelation("what the formula gives with |gamma| + eps in place of gamma", _with_magnitude_and_eps)
     yield LinearRelation("gamma (xhat + beta)", lambda one: one.steps.gamma * (one.steps.xhat + one.steps.beta))
     yield LinearRelation("beta xhat + gamma", _exchanged)
+
+
+def _tells_places_apart(one: ObservedResult) -> bool:
+    return one.case.layout.parameters >= _LEAST_FEATURES
 
 
 def _with(gain: Callable[[Array], Array], shift: Callable[[Array, Array], Array], one: ObservedResult) -> Array:

@@ -35,10 +35,16 @@ class LinearRelation:
     amplified: Compute | None = None
     #: Roundings that the right formula does not have.
     rounded: Compute | None = None
+    #: Whether a case tells it from other relations; every case does if there is nothing here.
+    tells: Callable[[ObservedResult], bool] | None = None
 
     def in_words(self, number: float) -> str:
         """The words after "y is", with this number."""
         return self.words if isinstance(self.words, str) else self.words(number)
+
+    def is_of_formula(self, number: float) -> bool:
+        """Whether it is a formula for all values of a case, so that a right value may contradict it as well."""
+        return self.in_words(number).startswith("what the formula gives")
 
     def fitted(self, seen: Sequence[ObservedResult], where: Sequence[Array]) -> float | None:
         """The plainest k that everything seen allows, in the given places; None if there is none."""
@@ -96,7 +102,10 @@ class LinearRelation:
 
     def is_evident(self, seen: Sequence[ObservedResult], where: Sequence[Array]) -> bool:
         """Whether most results that are far off are far off by what the relation allows, too. Else it says nothing."""
-        far = [(one, places) for one, places in zip(seen, where, strict=True) if one.clearly_wrong and places.any()]
+        telling = [
+            (one, places) for one, places in zip(seen, where, strict=True) if self.tells is None or self.tells(one)
+        ]
+        far = [(one, places) for one, places in telling if one.clearly_wrong and places.any()]
         evident = 0
         for one, places in far:
             arrays = self._arrays(one)

@@ -21,6 +21,8 @@ from .relation import EXTRA_ROUNDINGS, LinearRelation
 
 #: The range of numbers that somebody may have written into a formula. A number outside comes from the data.
 _SMALLEST_NUMBER, _LARGEST_NUMBER = 1e-16, 1e4
+#: By this factor, two wrong values are different ones.
+_DIFFERENT = 1.01
 #: After this many relations that all bounds allow but the values do not, the bounds say too little.
 _MOST_TRIED = 20
 
@@ -36,7 +38,8 @@ def spread_relations(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]
             continue
         for variant in _allowed_variants(words, centre, seen, bounds):
             relation = variant.relation()
-            if relation.holds(0.0, seen, [np.ones(one.got.shape, bool) for one in seen]):
+            holds = relation.holds(0.0, seen, [np.ones(one.got.shape, bool) for one in seen])
+            if holds and variant.predicts_several(seen):
                 yield relation
             tried += 1
             if tried == _MOST_TRIED:
@@ -59,6 +62,19 @@ class _Variant:
     def is_right(self) -> bool:
         """Whether it is the right formula."""
         return not self.centre_words and not self.spread_words and self.number == self.placement.right
+
+    def predicts_several(self, seen: Sequence[ObservedResult]) -> bool:
+        """
+        Whether it predicts two or more different wrong values, if its number was fitted: one value fits some number.
+
+        Values are different if their distances from the centre are, by more than roundings or another mean change.
+        """
+        if self.number == self.placement.right:
+            return True
+        sizes = [np.abs(one.steps.data - self.centre(one.steps))[one.steps.rows(one.wrong)] for one in seen]
+        some = np.concatenate(sizes)
+        some = some[np.isfinite(some) & (some > 0)]
+        return bool(some.size) and float(some.max()) > _DIFFERENT * float(some.min())
 
     def relation(self) -> LinearRelation:
         """y, as this formula gives it."""
