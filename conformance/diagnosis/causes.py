@@ -115,9 +115,11 @@ def _causes_of_binding(
         elif found is not None:
             second = SecondSearch.after(search, found).found()
             found = second if second is not None and _causes_of(search.subject, second) else found
+            found = None if search.lacks_gradients_beside(found) else found
+        if found is not None:
             known = tuple(dict.fromkeys((*known, *(candidate.names for candidate in found.candidates))))
             causes += _causes_of(search.subject, found)
-        elif not causes:
+        elif not excused and not causes:
             nameless.append(search)
         if not FORMATS[dtype].narrow:
             explained = () if found is None else found.explains

@@ -98,6 +98,21 @@ class Search:
             self._explain_kept(self._kept) if self._kept else None
         )
 
+    def lacks_gradients_beside(self, found: Explanation) -> bool:
+        """
+        Whether an explanation is of derivatives of higher order alone, and gradients are missing that it leaves.
+
+        A derivative of what was cut off is wrong too, and like that of a mistake that cuts off later.
+        """
+        checks = self._maker.checks
+        missing = any(
+            one.requirement == "CM-T3" and one.counterexample is not None and one.counterexample.failure == "missing"
+            for one in self.violations
+        )
+        own = {fault.requirement for candidate in found.candidates for fault in candidate.faults}
+        higher = all(name in checks and checks[name].raising == "unsupported" for name in own)
+        return missing and higher and "CM-T3" not in found.explains
+
     @cached_property
     def found_again(self) -> Explanation | None:
         """The mistakes known from another dtype that explain the violations here too; None if there are none."""

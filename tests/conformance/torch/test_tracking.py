@@ -76,3 +76,19 @@ def test_the_description_says_that_the_tracked_path_is_right():
     (cause,) = report.causes
     assert cause.sentence.startswith("y is 3/2 times the right value")
     assert cause.sentence.endswith("; where gradients are tracked, y is right.")
+
+
+def of_a_constant_branch(x, branch, *, shortcut=None, activation=None):
+    """The branch is not tracked where x itself needs no gradient, though a leaf of the branch may."""
+    with torch.set_grad_enabled(torch.is_grad_enabled() and x.requires_grad):
+        branched = branch(x)
+    total = (x if shortcut is None else shortcut(x)) + branched
+    return total if activation is None else activation(total)
+
+
+def test_no_mistake_of_second_order_is_named_where_gradients_are_missing():
+    """The gradients of a tangent are cut off at the same place; that is no mistake of theirs."""
+    target = resolve(of_a_constant_branch, op="residual", framework="torch")
+    report = run(target, requirements=["CM-T3", "RS-F1", "RS-G8"], explain=True)
+    assert {one.requirement for one in report.failures()} == {"CM-T3", "RS-G8"}
+    assert not any(cause.faults for cause in report.causes)
