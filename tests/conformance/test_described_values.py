@@ -251,3 +251,30 @@ def test_a_formula_is_told_only_if_right_values_do_not_contradict_it():
     (cause,) = run(function("instance_norm", instance_norm), explain=True, forward_only=True).causes
     assert "feature" not in cause.sentence
     assert cause.sentence.startswith("y is wrong")
+
+
+def rms_norm(x, gamma, *, eps, axes):
+    """Right; its gradient is not."""
+    y = wide(x) / np.sqrt(np.square(wide(x)).mean(axes, keepdims=True) + wide(x).dtype.type(eps))
+    return (y if gamma is None else y * wide(gamma)).astype(x.dtype)
+
+
+def rms_norm_vjp(x, gamma, g, *, eps, axes):
+    """One sum of more than 2048 values is divided by their number rounded up to a power of two."""
+    n = int(np.prod([x.shape[axis] for axis in axes]))
+    r = 1 / np.sqrt(np.square(wide(x)).mean(axes, keepdims=True) + wide(x).dtype.type(eps))
+    h, xhat = wide(g) if gamma is None else wide(g) * wide(gamma), wide(x) * r
+    share = n / (1 << (n - 1).bit_length()) if n > 2048 and len(axes) == 1 else 1
+    dx = r * (h - xhat * ((h * xhat).mean(axes, keepdims=True) * xhat.dtype.type(share)))
+    dgamma = None if gamma is None else (wide(g) * xhat).sum(tuple(range(x.ndim - len(axes)))).astype(gamma.dtype)
+    return dx.astype(x.dtype), dgamma
+
+
+def test_from_some_size_on_is_true_of_every_size_that_was_tried():
+    """Just above a power of two half of the term is left, at other sizes another part of it."""
+    rms_norm.vjp = rms_norm_vjp
+    target = resolve(rms_norm, op="rms_norm", framework="numpy")
+    (cause,) = run(target, requirements=["CM-S1", "RM-G1"], explain=True).causes
+    assert "1/2" not in cause.sentence
+    assert "or more" not in cause.sentence
+    assert cause.sentence.startswith("dx is wrong")

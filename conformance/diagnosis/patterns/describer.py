@@ -201,6 +201,7 @@ class Describer:
             found = self._describe_sizes(formed, fresh, followed=True)
             if found is not None:
                 return found
+            wrong = [self._at_all_sizes(one, before, after) for one in wrong]
         explains = self._explained(wrong, before)
         names = dict.fromkeys(one.name for one in (*before, *after))
         if not explains:
@@ -215,6 +216,19 @@ class Describer:
         names = dict.fromkeys(one.name for one in (*before, *after))
         found = [one for name in names if (one := self._wrong(name, before, after)) is not None]
         return [self._plainer(one, before, after) if one.relation is None else one for one in found]
+
+    def _at_all_sizes(
+        self, wrong: WrongResult, before: Sequence[ObservedResult], after: Sequence[ObservedResult]
+    ) -> WrongResult:
+        """How a result is wrong; formed anew if the place is a number and a size that was tried refutes it."""
+        if wrong.place is None or not wrong.place.counts or wrong.shown_by:
+            return wrong
+        known = {id(one.case) for one in (*before, *after)}
+        probed = [one for one in self.observer.probed(wrong.name) if id(one.case) not in known]
+        if not any(_refutes(one, wrong) for one in probed):
+            return wrong
+        again = self._wrong(wrong.name, [*before, *probed[::2]], [*after, *probed[1::2]])
+        return wrong if again is None else again
 
     def _plainer(
         self, wrong: WrongResult, before: Sequence[ObservedResult], after: Sequence[ObservedResult]
@@ -523,6 +537,15 @@ def _shows_in_extremes_alone(relation: LinearRelation, number: float, seen: Sequ
     if relation.slope is None or relation.right != 0:
         return False
     return 0 < abs(number) < max(one.values.unit for one in seen) and not is_plain(number)
+
+
+def _refutes(one: ObservedResult, wrong: WrongResult) -> bool:
+    """Whether a result is wrong outside the place, or not in the same way inside."""
+    assert wrong.place is not None
+    inside = _where(one, wrong.place)
+    if (one.wrong & ~inside).any():
+        return True
+    return wrong.relation is not None and not wrong.relation.holds(wrong.number, [one], [inside])
 
 
 def _larger(shown: Description, number: int) -> Description:

@@ -92,6 +92,8 @@ class Observer:
     #: How many calls of the subject the whole diagnosis may make; None for no limit.
     most: int | None = None
     _answers: dict[tuple[int, bool], Answer] = attrs.field(factory=dict)
+    #: The cases that were asked of the target here, by id: those of the search before are not among them.
+    _asked: dict[int, Case] = attrs.field(factory=dict)
 
     def add(self, question: Question, answer: Answer) -> None:
         """Add an answer that the target gave earlier."""
@@ -121,6 +123,7 @@ class Observer:
                 return None
             question = Question(case, case.description, derivative=derivative)  # type: ignore[arg-type]
             self._answers[key] = question.answered_by(self.subject)
+            self._asked[id(case)] = case
         found = self._answers[key]
         return None if found.words == Unsupported.__name__ else found
 
@@ -129,6 +132,10 @@ class Observer:
         for case in cases:
             for derivative in (False, True):
                 yield from self._observed(case, derivative=derivative)
+
+    def probed(self, name: str) -> list[ObservedResult]:
+        """An output or a gradient of every case that was asked so far, whatever for."""
+        return [one for one in self.observed([*self._asked.values()]) if one.name == name]
 
     def _observed(self, case: Case, *, derivative: bool) -> Iterator[ObservedResult]:
         answer = self.answer(case, derivative=derivative)
