@@ -156,9 +156,14 @@ RECIPES = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "scaled", "hig
 _SIZES = frozenset(("CM-S1", "CM-T1", "CM-T2"))
 
 
-def sized(operator: str, extent: Extent, size: int, *, far: bool = False) -> Description:
-    """The case in which an extent has this size."""
-    place = sum(size > threshold + 1 for threshold in THRESHOLDS)
+def place_of(size: int) -> int:
+    """The place of a size in the sweep: how many thresholds it is past."""
+    return sum(size > threshold + 1 for threshold in THRESHOLDS)
+
+
+def sized(operator: str, extent: Extent, size: int, *, far: bool = False, place: int | None = None) -> Description:
+    """The case in which an extent has this size; ``place``: that of another size, for a case like its own."""
+    place = place_of(size) if place is None else place
     recipe = {"recipe": RECIPES[operator]} if OPERATORS[operator].composed else {}
     common = {"eps": NEGLIGIBLE_EPS, "gamma": "powers", "beta": "mixed", "cotangent": "edges"}
     plain = Description(operator, 1, (), requirements=_SIZES, only=True, far=far)

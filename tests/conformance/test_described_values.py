@@ -278,3 +278,33 @@ def test_from_some_size_on_is_true_of_every_size_that_was_tried():
     assert "1/2" not in cause.sentence
     assert "or more" not in cause.sentence
     assert cause.sentence.startswith("dx is wrong")
+
+
+def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
+    """The new running mean of more than 20 samples that have positions is a little too large."""
+    axis = channel_axis % x.ndim
+    around = tuple(place for place in range(x.ndim) if place != axis)
+
+    def along(value):
+        return wide(value).reshape([-1 if one == axis else 1 for one in range(x.ndim)])
+
+    values = wide(x)
+    mean, variance = (values.mean(around), values.var(around)) if training else (running_mean, running_var)
+    y = (values - along(mean)) / np.sqrt(along(variance) + values.dtype.type(eps))
+    y = y if gamma is None else y * along(gamma)
+    y = (y if beta is None else y + along(beta)).astype(x.dtype)
+    if not training:
+        return y, running_mean.copy(), running_var.copy()
+    step = values.dtype.type(momentum)
+    new_mean = (1 - step) * wide(running_mean) + step * mean
+    if x.ndim > 2 and x.shape[0] > 20:
+        new_mean = new_mean + abs(new_mean) / 8
+    new_variance = (1 - step) * wide(running_var) + step * variance
+    return y, new_mean.astype(running_mean.dtype), new_variance.astype(running_var.dtype)
+
+
+def test_sizes_are_compared_among_cases_of_one_shape():
+    """The sweep has two axes up to 33 samples and four from 34 on; and the values of a channel are no samples."""
+    report = run(function("batch_norm", batch_norm), requirements=["CM-S1"], explain=True, forward_only=True)
+    (cause,) = report.causes
+    assert "right up to 20 samples in training, wrong from 21 on" in cause.sentence

@@ -9,7 +9,7 @@ import attrs
 from ....spec.operators import Groups
 from ...cases.case import Case
 from ...cases.description import Description
-from ...cases.sizes import Extent, extents, sized
+from ...cases.sizes import Extent, extents, place_of, sized
 from .case_places import samples_of
 from .observing import Observer
 
@@ -73,6 +73,8 @@ class Threshold:
     cases: tuple[Case, ...]
     #: What is counted, if it is not what the extent counts.
     instead: str = ""
+    #: The place in the sweep whose shape its cases have; each has its own if there is none.
+    place: int | None = None
 
     @property
     def _counted(self) -> str:
@@ -100,13 +102,22 @@ def thresholds(observer: Observer, violated: Sequence[Description], wrong: Seque
     """
     if observer.most is None:
         shown = [case for one in violated if (case := observer.case(one)) is not None]
-        sizes = {size for one in violated for size in (one.n, one.count_of_groups)} - {0, 1}
-        tried = (_Sizes(observer, one).threshold(sizes, shown) for one in extents(observer.subject.operator))
+        tried = (_threshold(observer, one, shown) for one in extents(observer.subject.operator))
         found = [one for one in tried if one is not None]
         found = [_of_all_values(observer, one) for one in found]
         values = (_of_values(observer, one) for one in found)
         yield from (one for one in values if one is not None)
         yield from (one for one in found if one.instead or not _is_refuted(observer, one, (*shown, *wrong)))
+
+
+def _threshold(observer: Observer, extent: Extent, shown: Sequence[Case]) -> Threshold | None:
+    """The wrong sizes of an extent, among cases that are alike in all else; ``shown``: its sizes are tried too."""
+    sizes = {size for one in shown if (size := _size_of(one, extent)) is not None} - {0, 1}
+    found = _Sizes(observer, extent).threshold(sizes, shown)
+    if found is None or place_of(found.right_up_to) == place_of(found.right_up_to + 1):
+        return found
+    # On either side of the limit the cases have another shape, which may be what is wrong with them.
+    return _Sizes(observer, extent, place_of(found.right_up_to + 1)).threshold(sizes, shown)
 
 
 def _of_values(observer: Observer, found: Threshold) -> Threshold | None:
@@ -137,13 +148,13 @@ def _of_all_values(observer: Observer, found: Threshold) -> Threshold:
     return attrs.evolve(found, rule=_from_on(*sizes), instead="values in x")
 
 
-def _sized(observer: Observer, extent: Extent, size: int) -> Description:
-    return sized(observer.subject.operator, extent, size)
+def _sized(observer: Observer, extent: Extent, size: int, place: int | None) -> Description:
+    return sized(observer.subject.operator, extent, size, place=place)
 
 
 def _next_to_limit(observer: Observer, found: Threshold) -> list[Description]:
     """The cases of the largest size that is right, and of the next one, which is wrong."""
-    return [_sized(observer, found.extent, size) for size in (found.right_up_to, found.right_up_to + 1)]
+    return [_sized(observer, found.extent, size, found.place) for size in (found.right_up_to, found.right_up_to + 1)]
 
 
 #: How many times as much of the other extent shows whether a limit is one on the number of values in x.
@@ -164,16 +175,18 @@ class _Sizes:
 
     observer: Observer
     extent: Extent
+    #: The place in the sweep whose shape all cases have; each has its own if there is none.
+    place: int | None = None
     known: dict[int, bool | None] = attrs.field(factory=dict)
 
     def case(self, size: int) -> Case | None:
         """The case of a size."""
-        return self.observer.case(_sized(self.observer, self.extent, size))
+        return self.observer.case(_sized(self.observer, self.extent, size, self.place))
 
     def wrong(self, size: int) -> bool | None:
         """Whether a result is wrong at a size; None if the target does not take the case."""
         if size not in self.known:
-            self.known[size] = _is_wrong_on(self.observer, _sized(self.observer, self.extent, size))
+            self.known[size] = _is_wrong_on(self.observer, _sized(self.observer, self.extent, size, self.place))
         return self.known[size]
 
     def threshold(self, sizes: Set[int], cases: Sequence[Case]) -> Threshold | None:
@@ -209,7 +222,7 @@ class _Sizes:
         # Only sizes not far above: farther up nearly everything is wrong, which hides the values that are right.
         near = [size for size, wrong in sorted(self.known.items()) if wrong and high <= size <= _NEAR * high + 1]
         at_these = tuple(at for size in near if (at := self.case(size)) is not None)
-        return Threshold(self.extent, low, rule, at_these)
+        return Threshold(self.extent, low, rule, at_these, place=self.place)
 
     def _up_to_some_size(self, wrong: int) -> Threshold | None:
         """The rule that all sizes up to one are wrong and all larger ones right; ``wrong``: a small wrong size."""
@@ -224,7 +237,7 @@ class _Sizes:
             return None
         if self.extent.name in _OTHER_EXTENT:  # with less of the other extent a limit on all values would lie higher
             less, _ = _OTHER_EXTENT[self.extent.name]
-            if _is_wrong_on(self.observer, less(_sized(self.observer, self.extent, right))) is not False:
+            if _is_wrong_on(self.observer, less(_sized(self.observer, self.extent, right, self.place))) is not False:
                 return None
         at_these = (self.case(size) for size, is_wrong in sorted(self.known.items()) if is_wrong)
         return Threshold(self.extent, 0, rule, tuple(case for case in at_these if case is not None))
