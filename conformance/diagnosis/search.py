@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import attrs
+import numpy as np
 
 from ...spec.errors import Unsupported
 from ..checks.registry import COSTLY
@@ -40,6 +41,8 @@ _MOST_PAIRS = 200
 #: alike.
 _MOST_LEADING = 3
 
+#: In so many cases at least y has to be x itself, or the same number, if no formula is looked for in it.
+_LEAST_SEEN = 5
 
 #: A slow target is asked no further violated check once it has made this many calls.
 _CALLS_SLOW = 10
@@ -93,10 +96,29 @@ class Search:
         """Two mistakes that only together match a target on which no single one does; None where none match."""
         if self._varying is not None:  # its series were compared with those of pairs too
             return None
-        pairs = self._pairs() if self._clear and len(self._agreeing) <= _FINALISTS else []
+        few = self._clear and len(self._agreeing) <= _FINALISTS
+        pairs = self._pairs() if few and not self._ignores_formula else []
         return self._explain_matching(self._survivors(pairs)) or (
             self._explain_kept(self._kept) if self._kept else None
         )
+
+    @property
+    def _ignores_formula(self) -> bool:
+        """
+        Whether y is x itself, or one number in all cases, as no mistake of the library gives it.
+
+        No step of the formula is then left in which two mistakes could show.
+        """
+        plain = [*self._maker.plain_questions, *self._maker.fresh_questions]
+        asked = [one for one in plain if not one.derivative and one.case.x.size > 1]
+        seen = [(one.case.x, value.got) for one in asked if (value := self.answer(one).values.get("y")) is not None]
+        if len(seen) < _LEAST_SEEN:
+            return False
+        number = seen[0][1].flat[0]
+        is_x = all(np.array_equal(x, y, equal_nan=True) for x, y in seen)
+        if not is_x and not all(np.array_equal(y, np.full_like(y, number), equal_nan=True) for _, y in seen):
+            return False
+        return not any(all(self._same(candidate, one) for one in asked) for candidate in self._candidates)
 
     def lacks_gradients_beside(self, found: Explanation) -> bool:
         """

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from normspec.adapters.targets import resolve
+from normspec.conformance.diagnosis.search import Search
 
 from .runs import run
 
@@ -81,3 +82,26 @@ def test_that_plain_calls_are_right_is_said_only_where_they_are():
     """What is told of views does not hide that plain calls are wrong."""
     (cause,) = diagnosed(misreads_views_of_three_axes_too, ("CM-V1",)).causes
     assert cause.sentence.endswith("; some plain calls are wrong too.")
+
+
+@pytest.mark.parametrize(
+    ("output", "sentence"),
+    [
+        (lambda x: x.copy(), "y is x itself."),
+        (lambda x: x * 0, "y is zero."),
+        (np.ones_like, "y is 1, whatever is given."),
+    ],
+    ids=["x", "zero", "one"],
+)
+def test_no_two_mistakes_are_sought_where_nothing_is_computed(monkeypatch, output, sentence):
+    """The search for pairs takes most of a diagnosis, and no two steps of the formula give x or a number."""
+    sought = []
+    monkeypatch.setattr(Search, "_pairs", lambda search: sought.append(search) or [])
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        return output(x)
+
+    (cause,) = diagnosed(layer_norm, ("LN-F1", "LN-F2", "LN-F4", "LN-F6")).causes
+    assert (cause.faults, cause.sentence, sought) == ((), sentence, [])
+    assert diagnosed(lambda x, gamma, beta, *, eps, axes: x if gamma is None else x * gamma, ("LN-F1", "LN-F6")).causes
+    assert sought
