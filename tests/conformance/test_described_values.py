@@ -308,3 +308,22 @@ def test_sizes_are_compared_among_cases_of_one_shape():
     report = run(function("batch_norm", batch_norm), requirements=["CM-S1"], explain=True, forward_only=True)
     (cause,) = report.causes
     assert "right up to 20 samples in training, wrong from 21 on" in cause.sentence
+
+
+def rounding_where_mixed(x, gamma, beta, *, eps, axes):
+    """The reciprocal deviation is rounded to the dtype of x where a parameter is wider than that."""
+    d = wide(x) - wide(x).mean(axes, keepdims=True)
+    r = 1 / np.sqrt(np.square(d).mean(axes, keepdims=True) + d.dtype.type(eps))
+    mixed = any(one is not None and one.dtype != x.dtype for one in (gamma, beta))
+    y = d * (wide(r.astype(x.dtype)) if mixed else r)
+    y = y if gamma is None else y * wide(gamma)
+    return (y if beta is None else y + wide(beta)).astype(x.dtype)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_what_mixed_dtypes_alone_show_is_said_of_them(dtype):
+    """Few cases of a deck have them, so others are tried with them too."""
+    target = resolve(rounding_where_mixed, op="layer_norm", framework="numpy")
+    (cause,) = run(target, dtypes=(dtype,), requirements=["CM-D1", "LN-F1"], explain=True, forward_only=True).causes
+    assert cause.explains == ("CM-D1",)
+    assert " cases, always where 16-bit data comes with float32 parameters; " in cause.sentence

@@ -12,12 +12,16 @@ from .place import Place
 #: Multiples of these may be right, or wrong, where other numbers are not.
 _BLOCKS = (3, 4, 5, 7, 8, 10, 16, 32, 64)
 
+#: The place of 16-bit data with parameters, and running statistics, in float32.
+MIXED = "where 16-bit data comes with float32 parameters"
+
 _Test = Callable[[FormulaSteps], bool]
 
 
 def case_places(operator: str) -> Iterator[Place]:
     """Each place of whole cases, the plainest first."""
     record = OPERATORS[operator]
+    yield _case(MIXED, lambda steps: steps.case.mixed)
     yield from _of_parameters(record)
     if record.has_modes:
         yield from _of_modes()

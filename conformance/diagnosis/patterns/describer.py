@@ -405,10 +405,18 @@ class Describer:
     def _of_deck(self, seed: int, number: int | None) -> list[Description]:
         """About this number of the deck's ordinary cases, evenly spread; for None all, and those of one purpose too."""
         deck = [one for one in quick_cases(self.observer.subject, seed) if _ordinary(one)]
-        if number is None:
-            return deck
         plain = [one for one in deck if not one.only]
-        return plain[:: max(1, len(plain) // number)]
+        some = plain[:: max(1, len(plain) // (_FORMING_CASES if number is None else number))]
+        # Few cases of a deck have float32 parameters beside 16-bit data. Others may, to see whether that is the reason.
+        mixed = [attrs.evolve(one, mixed=True) for one in some] if self._is_of_mixed_dtypes() else []
+        return [*(deck if number is None else some), *mixed]
+
+    def _is_of_mixed_dtypes(self) -> bool:
+        """Whether of the cases that show violations those are wrong that have float32 parameters beside 16-bit data."""
+        shown = self._shown()
+        return any(one.mixed for one in shown) and not any(
+            self._is_wrong(case) for case in self._cases(one for one in shown if not one.mixed)
+        )
 
     def _cases(self, descriptions: Iterable[Description]) -> list[Case]:
         found = [self.observer.case(one) for one in descriptions]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .case_places import case_places
+from .case_places import MIXED, case_places
 from .measured_places import measured_places, measures
 from .observing import ObservedResult
 from .place import Place, Share, share
@@ -56,9 +56,14 @@ def place_of_some(operator: str, seen: Sequence[ObservedResult]) -> Place | None
     """A place with nothing wrong outside, much wrong inside, and at least as many elements outside; None if none."""
     if sum(one.wrong.any() for one in seen) < _TIMES:
         return None
+    explaining = _explaining(_places(operator, seen), seen)
+    # Each of these cases has a twin in one dtype, so it matters little how many of its values are wrong.
+    mixed = next((place for place, _ in explaining if place.words == MIXED), None)
+    if mixed is not None:
+        return mixed
     found = [
         (" divided by " not in place.words, -part.rate, place)  # a ratio is nearer to the cause than a size
-        for place, part in _explaining(_places(operator, seen), seen)
+        for place, part in explaining
         if part.rate >= _PART and part.outside >= part.inside and not place.words.startswith(_SIZES)
     ]
     return min(found, key=lambda one: one[:2])[2] if found else None
