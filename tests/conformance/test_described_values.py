@@ -327,3 +327,23 @@ def test_what_mixed_dtypes_alone_show_is_said_of_them(dtype):
     (cause,) = run(target, dtypes=(dtype,), requirements=["CM-D1", "LN-F1"], explain=True, forward_only=True).causes
     assert cause.explains == ("CM-D1",)
     assert " cases, always where 16-bit data comes with float32 parameters; " in cause.sentence
+
+
+@pytest.mark.parametrize(
+    ("is_wrong", "place"),
+    [
+        (lambda x, axes: len(axes) >= 4, "where the number of normalised axes is 4 or more"),
+        (lambda x, axes: x.ndim >= 6, "where the number of axes of x is 6 or more"),
+    ],
+    ids=["normalised", "all"],
+)
+def test_axes_are_told_from_normalised_axes(is_wrong, place):
+    """In the deck only four normalised axes come with six of x, so other cases are tried that tell the two apart."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        larger = 1.25 if is_wrong(x, axes) else 1
+        return layer_norm_by(lambda y, dtype: (y * larger).astype(dtype))(x, gamma, beta, eps=eps, axes=axes)
+
+    target = resolve(layer_norm, op="layer_norm", framework="numpy")
+    (cause,) = run(target, requirements=["LN-F1", "LN-F7"], explain=True, forward_only=True).causes
+    assert cause.sentence == f"y is 5/4 times the right value {place}."

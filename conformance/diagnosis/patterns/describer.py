@@ -142,6 +142,11 @@ class Describer:
             return found
         shown = [one for one in self._shown() if not one.large]
         more = [self._cases(_larger(one, number) for one in shown for number in some) for some in _LARGER]
+        if "axes" in OPERATORS[self.operator].settings:
+            more = [
+                [*cases, *self._cases(other for one in shown for other in _with_other_axes(one, times))]
+                for cases, times in zip(more, (1, _GROUPS_ALIKE), strict=True)
+            ]
         again = self._describe_values([*formed, *more[0]], [*fresh, *more[1]])
         return found if again is None else again
 
@@ -560,6 +565,20 @@ def _larger(shown: Description, number: int) -> Description:
     """A case with more groups of the same kinds, and with so many more values in each."""
     groups = (shown.groups * _GROUPS_ALIKE)[:_GROUPS_ALIKE]
     return attrs.evolve(shown, n=shown.n + number, groups=groups, **ITS_OWN_SIDES)
+
+
+def _with_other_axes(shown: Description, times: int) -> Iterator[Description]:
+    """
+    A case with as many normalised axes and one before them, and one with as many axes of which one is normalised.
+
+    ``times``: how many groups of each kind they have.
+    """
+    groups, features = shown.groups * times, shown.features or (shown.n,)
+    leading = (shown.count_of_groups,) if shown.leading is None else shown.leading
+    plain = attrs.evolve(shown, groups=groups, **ITS_OWN_SIDES)
+    yield attrs.evolve(plain, features=features, leading=(len(groups),))
+    before = len(leading) + len(features) - 2
+    yield attrs.evolve(plain, features=(shown.n,), leading=(*(1,) * before, len(groups)))
 
 
 def _ordinary(description: Description) -> bool:

@@ -41,6 +41,8 @@ def measures(operator: str) -> Iterator[Measure]:
     yield Measure("the number of values in a group", lambda one: one.steps.n, whole=True)
     yield Measure("the number of groups", lambda one: one.steps.count, whole=True)
     yield Measure("the number of values of x", lambda one: one.case.x.size, whole=True)
+    if "axes" in record.settings:
+        yield Measure("the number of normalised axes", lambda one: len(one.case.settings["axes"]), whole=True)
     yield Measure("the number of axes of x", lambda one: one.case.x.ndim, whole=True)
     if record.groups is Groups.SAMPLE_CHANNELS or record.has_modes:
         yield Measure("the number of channels", lambda one: one.case.layout.parameters, whole=True)
