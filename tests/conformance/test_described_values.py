@@ -347,3 +347,18 @@ def test_axes_are_told_from_normalised_axes(is_wrong, place):
     target = resolve(layer_norm, op="layer_norm", framework="numpy")
     (cause,) = run(target, requirements=["LN-F1", "LN-F7"], explain=True, forward_only=True).causes
     assert cause.sentence == f"y is 5/4 times the right value {place}."
+
+
+def rms_norm_by_a_table(x, gamma, *, eps, axes):
+    """Each value is off by up to 3e-5 of itself, whatever their number."""
+    right = wide(x) / np.sqrt(np.square(wide(x)).mean(axes, keepdims=True) + wide(x).dtype.type(eps))
+    y = (right * (1 + 3e-5 * np.sin(3.0 * np.arange(x.size).reshape(x.shape) + 1.5))).astype(np.float32)
+    return y if gamma is None else y * gamma
+
+
+def test_an_error_that_larger_sizes_are_allowed_is_not_said_to_be_gone_there():
+    """The envelope grows with the number of values, and the error does not."""
+    target = resolve(rms_norm_by_a_table, op="rms_norm", framework="numpy")
+    (cause,) = run(target, requirements=["RM-F1", "CM-S1"], explain=True, forward_only=True).causes
+    words = "y is off by about as much at every number of values in a group, up to 0.002 % of the largest right value: "
+    assert cause.sentence.startswith(f"{words}that is allowed from ")

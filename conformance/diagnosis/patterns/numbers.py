@@ -103,3 +103,8 @@ def written(value: float) -> str:
     if fraction == 0.5 and not -4 < exponent < 20:
         return f"{'-' if value < 0 else ''}2^{exponent - 1}"
     return f"{value:.10g}"
+
+
+def written_share(value: float) -> str:
+    """A part of something, in percent of one digit: 20 %, 0.0005 %."""
+    return f"{float(f'{100 * value:.1g}'):g} %"

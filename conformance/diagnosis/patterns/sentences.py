@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...grouping import grouped
+from .numbers import written_share
 from .observing import ObservedResult
 from .pattern import MOST_NAMES, WrongResult, with_verb
 from .place import Place
@@ -35,7 +36,7 @@ def _at_most(wrong: Sequence[ObservedResult]) -> str:
     largest = max(errors, default=np.inf)
     if not np.isfinite(largest) or largest > 0.5:
         return ""
-    return f"; the largest error is {float(f'{100 * largest:.1g}'):g} % of the largest right value of its case"
+    return f"; the largest error is {written_share(largest)} of the largest right value of its case"
 
 
 def sentence_of(wrong: Sequence[WrongResult], names: Sequence[str], outputs: Sequence[str]) -> str:

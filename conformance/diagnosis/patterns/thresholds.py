@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 import attrs
+import numpy as np
 
 from ....spec.operators import Groups
 from ...cases.case import Case
 from ...cases.description import Description
 from ...cases.sizes import Extent, extents, place_of, sized
 from .case_places import samples_of
+from .numbers import written_share
 from .observing import Observer
 
 #: Sizes at which a fault of size is searched, just past the limits of blocks.
@@ -233,6 +235,12 @@ class _Sizes:
         self._look([*_SMALL, wrong // 2, 2 * right, 3 * right + 1, *_LOOKED_AT])
         clause = f"right from {right} {{0}} on, wrong up to {wrong}"  # what is wrong comes last: "there" follows it
         rule = _Rule(lambda size: size <= wrong, clause, f"up to {wrong} {{0}}")
+        if share := self._same_error(wrong, right):
+            error = (
+                f"by about as much at every number of {{0}}, up to {written_share(share)} of the largest right value"
+            )
+            clause = f"off {error}: that is allowed from {right} on, and wrong up to {wrong}"
+            rule = attrs.evolve(rule, clause=clause)
         if not (self._holds(rule) and self._stays(wrong, wrong=True) and self._stays(right, wrong=False)):
             return None
         if self.extent.name in _OTHER_EXTENT:  # with less of the other extent a limit on all values would lie higher
@@ -241,6 +249,24 @@ class _Sizes:
                 return None
         at_these = (self.case(size) for size, is_wrong in sorted(self.known.items()) if is_wrong)
         return Threshold(self.extent, 0, rule, tuple(case for case in at_these if case is not None))
+
+    def _same_error(self, wrong: int, right: int) -> float:
+        """The largest error, in parts of the largest right value, if right sizes have it too; otherwise 0."""
+        share, next_to_it, beyond = (
+            max((one for size in sizes for one in self._errors(size, wrong)), default=0.0)
+            for sizes in ((wrong,), (right,), (2 * right, 3 * right + 1))
+        )
+        return share if next_to_it >= share / 2 and beyond >= share / 4 else 0.0
+
+    def _errors(self, size: int, wrong: int) -> Iterator[float]:
+        """The errors at a size, of the results that are wrong at another, in parts of their largest right value."""
+        cases = [self.case(one) for one in (wrong, size)]
+        there, here = ([] if case is None else [*self.observer.observed([case])] for case in cases)
+        names = {one.name for one in there if one.wrong.any()}
+        for one in here:
+            if one.name in names and one.judged.any():
+                off, right = np.abs(one.got - one.expected)[one.judged], np.abs(one.expected[one.judged])
+                yield float(off.max() / right.max()) if right.max() else 0.0
 
     def _neighbours(self, low: int, high: int, *, wrong_above: bool) -> tuple[int, int]:
         """Between a right and a wrong size, by bisection: two sizes next to each other, one right and one wrong."""
