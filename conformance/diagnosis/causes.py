@@ -161,10 +161,10 @@ def _descriptions(nameless: Sequence[Search]) -> list[Cause]:
         describer = Describer.after(search)
         again = None if pattern is None else describer.again(pattern)
         found = again or describer.described()
-        if found is not None:
-            pattern = pattern or found
-            leading = found.explains[0]
-            causes.append(_cause(search.subject, found.sentence, leading, found.explains, begins=found.begins))
+        pattern = pattern or found
+        for one in () if found is None else (found, describer.overwritten_beside(found)):
+            if one is not None:
+                causes.append(_cause(search.subject, one.sentence, one.explains[0], one.explains, begins=one.begins))
     return causes
 
 

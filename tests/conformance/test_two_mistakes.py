@@ -65,7 +65,7 @@ def diagnosed(function, requirements=None):
 
 @pytest.mark.parametrize(
     ("function", "other"),
-    [(hides_nan, "CM-N3"), (misreads_views, "CM-V1"), (overwrites_x, "CM-P1"), (raises_without_groups, "CM-S2")],
+    [(hides_nan, "CM-N3"), (misreads_views, "CM-V1"), (raises_without_groups, "CM-S2")],
 )
 def test_what_wrong_values_do_not_show_is_none_of_theirs(function, other):
     """The other mistake is violated and has no cause, although the plain call of its case is wrong too."""
@@ -76,6 +76,16 @@ def test_what_wrong_values_do_not_show_is_none_of_theirs(function, other):
     assert other not in cause.explains
     (violation,) = (one for one in report.failures() if one.requirement == other)
     assert violation.diagnosis is None
+
+
+def test_an_overwritten_array_is_told_beside_wrong_values():
+    """It is seen directly, so it is a cause by itself, with what the array holds."""
+    causes = diagnosed(overwrites_x, ("LN-F1", "LN-F4", "LN-F6", "CM-P1")).causes
+    assert [one.sentence for one in causes] == [
+        "y is 1.1 times the right value where gamma is None.",
+        "x is changed by the call: it holds y afterwards.",
+    ]
+    assert [one.explains[0] for one in causes] == ["LN-F6", "CM-P1"]
 
 
 def test_that_plain_calls_are_right_is_said_only_where_they_are():

@@ -338,6 +338,14 @@ class Describer:
             clauses.append("some plain calls are wrong too" if some else "every plain call that was tried is right")
         return _in_a_sentence("; ".join(clauses), tuple(explains))
 
+    def overwritten_beside(self, found: Pattern) -> Pattern | None:
+        """What is said of the caller's arrays that a call changes, beside a description that does not explain it."""
+        violated = tuple(name for name in self._violated("CM-P1") if name not in found.explains)
+        if not violated or self.observer.most is not None:
+            return None
+        words = overwritten_in_words(self.observer.subject, self._fresh(), self._cases_shown("CM-P1"))
+        return _in_a_sentence(words, violated)
+
     def again(self, pattern: Pattern) -> Pattern | None:
         """The same description for the same target in another dtype; None if it does not hold there."""
         seen = [*self.observer.observed([*self._formed(), *self._fresh()])]
