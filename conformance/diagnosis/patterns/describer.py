@@ -373,18 +373,13 @@ class Describer:
 
     def _cases_shown(self, *requirements: str) -> list[Case]:
         """The very cases that show violations of some requirements. A check may have changed the one it was given."""
-        shown = [one.counterexample for one in self.violations if one.requirement in requirements]
-        return [
-            Case(
-                self.operator,
-                {name: value for name, value in one.inputs.items() if name != "g"},
-                one.settings,
-                one.inputs["g"],
-                parts=one.parts,
-            )
-            for one in shown
-            if one is not None and one.inputs.get("g") is not None and one.inputs["x"].size
-        ]
+        found = []
+        for one in (result.counterexample for result in self.violations if result.requirement in requirements):
+            g = None if one is None else one.inputs.get("g")
+            if one is not None and g is not None and g.size:
+                given = {name: value for name, value in one.inputs.items() if name != "g"}
+                found.append(Case(self.operator, given, one.settings, g, parts=one.parts))
+        return found
 
     def _shown(self) -> list[Description]:
         """The cases that show violations."""
