@@ -266,7 +266,8 @@ def _is_by_tracking(subject: Subject, case: Case) -> bool:
             and not _repetitions(subject, case).violated
             and all(_differs_again(subject, case) for _ in range(_LOOKED_AGAIN))
         )
-        del subject.log[logged:]
+        if subject.by_tracking[case]:  # otherwise these calls are what shows that they do not repeat themselves
+            del subject.log[logged:]
     return subject.by_tracking[case]
 
 
