@@ -59,7 +59,8 @@ def diagnosed(run: Run, report: Report) -> Report:
         if place in failing:
             try:
                 with asking(target, report):
-                    causes += _causes_of_binding(run, target, binding, failing[place], report)
+                    found = _causes_of_binding(run, target, binding, failing[place], report)
+                causes += found  # not before the end of the questions, which raises if an answer was lost
             except TargetLost as lost:
                 notes.append(_without_cause(binding, f"the target {lost.reason}"))
             except NormspecError as error:  # the user's own mistake
