@@ -95,7 +95,7 @@ def composed_deck(operator: str) -> list[Description]:
         yield d(1, _PLAIN[:3], cotangent="integers", eps=0.5)
         yield d(6, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", *PARTS, leading=(2, 3))
         yield d(5, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", leading=(3, 2), recipe=_READING[operator])
-        yield d(5, _PLAIN[:1], "CM-C1", "CM-C2", "CM-C10", leading=())
+        yield d(5, _PLAIN[:1], "CM-C1", "CM-C2", "CM-C10", "CM-P1", leading=())
         # Shapes that broadcast by mistake: a batch of one, and dimensions of 1 between others.
         yield d(4, _MANY[:4], leading=(1, 4), recipe=_READING[operator])
         yield d(3, _MANY, leading=(2, 2, 2))
@@ -187,5 +187,6 @@ def _mhc(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     yield d(2, _MANY, "MH-L7", recipe="convolutions", leading=(1, 8), count=3)
     yield d(3, tuple(("normal", i) for i in range(17)), "MH-L7", recipe="convolutions", leading=(17,), count=3)
     yield d(3, tuple(("normal", i) for i in range(17)), "MH-L7", recipe="causal", leading=(17,), count=3)
-    for recipe in ("fuse_sum", "fuse_product", "fuse_weighted", "fuse_coupled"):
-        yield d(4, _PLAIN, recipe=recipe, count=4)
+    # One branch is fused too, and more than any of the other cases fuse.
+    for recipe, count in (("fuse_sum", 6), ("fuse_product", 4), ("fuse_weighted", 1), ("fuse_coupled", 4)):
+        yield d(4, _PLAIN, recipe=recipe, count=count)

@@ -18,7 +18,7 @@ from .composed_deck import composed_deck
 from .description import NEGLIGIBLE_EPS, Description, Kinds
 from .large import large_deck
 from .large_derivatives import large_derivatives_deck
-from .parameters import BALANCED, HUGE
+from .parameters import BALANCED, HUGE, LATE, VAST
 from .six_axes import six_axes_deck
 from .sizes import repeated_deck, size_deck
 from .two_extents import two_extents_deck
@@ -61,6 +61,11 @@ _BELOW: Kinds = (("below_eps", 0), ("below_eps", 1), ("near_eps", 1), ("near_eps
 _OFFSETS: Kinds = (*(("offset", i) for i in range(8)), ("witness", 7), ("witness", 10), ("witness", 11))
 _LAWFUL: Kinds = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0), ("normal", 2))
 
+#: An eps below 1e-20: code puts 1e-12 or less in place of a smaller one, and may spare 0.
+_LEAST = 2.0**-70
+#: Groups whose reciprocal roots are so small that dx is moderate where gamma g is beyond float16's largest number. The
+#: first two have one large term each in one sum over groups, where the terms may be beyond it, and the sum is not.
+_STEEP: Kinds = (("one_hot", 6), ("one_hot", 6), ("scaled", 6), ("scaled", 4))
 #: Variances so small that an eps that replaces 0 shows.
 _TINY: Kinds = (("scaled", 7), ("scaled", 5), ("normal", 0))
 #: Well-conditioned groups of one kind.
@@ -113,7 +118,7 @@ def _both(operator: str) -> list[Description]:
         d(6, _FEW[:4], "LN-G8", cotangent=BALANCED),
         # One aspect at a time.
         d(2, _FEW, "LN-F2", eps=NEGLIGIBLE_EPS, beta="none", gamma="powers"),
-        d(3, _FEW, "LN-F2", eps=NEGLIGIBLE_EPS),
+        d(3, _FEW, "LN-F2", "CM-N1", eps=NEGLIGIBLE_EPS),  # groups shorter than any vector
         d(4, _FEW, "LN-F2", eps=NEGLIGIBLE_EPS),
         d(3, _NEAR, "LN-F3", eps=1e-5, beta="none", gamma="ones"),
         d(6, _NEAR, "LN-F3", eps=1e-3),
@@ -144,7 +149,7 @@ def _both(operator: str) -> list[Description]:
         d(3, _EXTREME, eps=1e-5, cotangent="integers"),
         d(65, _EASY, eps=1e-12, gamma="small", cotangent="large"),
         d(129, _HARD[:5]),
-        d(257, _LAWFUL[:3], cotangent="one_hot"),
+        d(257, _LAWFUL[:3], cotangent=LATE),
         # Data on which plain formulas overflow or underflow, while the result does not.
         d(5, (("huge", 0), ("huge", 1), ("huge", 2)), "LN-R1", beta="none", only=True),
         d(6, (("wide", 0), ("wide", 1)), "LN-R2", beta="none", only=True),
@@ -159,6 +164,8 @@ def _both(operator: str) -> list[Description]:
             for gamma, beta in (("none", "none"), ("none", "mixed"), ("mixed", "none"))
             if "beta" in OPERATORS[operator].arguments or gamma == beta
         ),
+        d(5, _NEAR, "LN-F4", eps=_LEAST, beta="none"),
+        d(7, _STEEP, gamma="large", cotangent=VAST),
     ]
 
 
@@ -178,10 +185,16 @@ def _trailing(operator: str) -> list[Description]:
         d(6, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, features=(6,), leading=(1, 2, 3, 1)),
         d(5, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, features=(5,), leading=(4, 1)),  # one step of several sequences
         d(6, _NORMAL[:1], *AXES, eps=NEGLIGIBLE_EPS, features=(6,), leading=()),
-        d(12, _NORMAL[:1], *AXES, eps=NEGLIGIBLE_EPS, features=(3, 4), leading=()),
         d(10, _NORMAL[:6], *LAYOUTS, *AXES, eps=NEGLIGIBLE_EPS, features=(10,), leading=(3, 2)),
         d(6, _NORMAL[:8], *LAYOUTS, *AXES, eps=NEGLIGIBLE_EPS, features=(2, 3), leading=(2, 4)),
         d(12, _NORMAL[:4], *DERIVATIVES, "LN-G11", eps=0.5, features=(3, 4), leading=(2, 2)),
+        d(12, _NORMAL[:1], *AXES, "CM-V1", eps=NEGLIGIBLE_EPS, features=(3, 4), leading=()),
+        # A square beside which a parameter is absent: transposing the other one raises nowhere.
+        *(
+            d(9, _NORMAL[:8], *AXES, eps=NEGLIGIBLE_EPS, features=(3, 3), leading=(2, 2, 2), gamma=gamma, beta=beta)
+            for gamma, beta in (("none", "mixed"), ("mixed", "none"))
+            if "beta" in OPERATORS[operator].arguments
+        ),
     ]
 
 
@@ -225,20 +238,22 @@ def _of_channels(operator: str) -> list[Description]:
         d(6, _TINY, training=False, eps=0.0),
         d(3, _HARD, training=False, beta="none", eps=1e-3),
         d(5, _EASY, "LN-F6", training=False, gamma="none", beta="none", cotangent="small"),
-        d(1, _LAWFUL, training=False),
+        d(1, _LAWFUL, training=False, momentum=0.0),
         # A new layer: code may think that its running statistics were never set.
         d(6, _LAWFUL, training=False, gamma="ones", beta="ones"),
         d(6, _LAWFUL, gamma="ones", beta="ones"),
-        d(9, _EXTREME, training=False, cotangent="integers"),
+        d(9, _EXTREME, training=False, cotangent="integers", momentum=1.0),
         d(6, _PLAIN, *MIXED, eps=NEGLIGIBLE_EPS, training=False, only=True, mixed=True),
         d(4, _LAWFUL, "CM-P1", momentum=1.0),
         d(2, _LAWFUL, momentum=0.1),
         d(3, _LAWFUL, momentum=0.9),
         d(4, _LAWFUL, momentum=0.01),
         d(5, _LAWFUL, momentum=0.001),
+        d(3, _LAWFUL, momentum=0.0),
         d(12, _NORMAL[:3], *DERIVATIVES, "LN-G11", eps=0.5, rank=4),
         d(4, _NORMAL[:3], *_NESTED, eps=0.5, training=False),
         d(12, _NORMAL[:3], *_NESTED, eps=0.5, rank=4, training=False),
+        d(12, _NORMAL[:1], "CM-V1", rank=3),  # x is one group
     ]
 
 
@@ -268,7 +283,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
         # One channel in each group, all channels in one group, and no positions.
         d(6, _NORMAL[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1),
         d(12, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=6),
-        d(6, _NORMAL[:6], *AXES, *LAYOUTS, eps=NEGLIGIBLE_EPS, rank=2, samples=3),
+        d(6, _NORMAL[:6], *AXES, *LAYOUTS, eps=NEGLIGIBLE_EPS, rank=2, samples=3, channel_axis=-1),
         d(12, _NORMAL[:6], *LAYOUTS, rank=4, samples=3),
         d(8, _NORMAL[:4], *LAYOUTS, rank=5, samples=2),
         # More values than a block has, and a tail: a path for one layout may lose it.
@@ -277,8 +292,9 @@ def _of_sample_channels(operator: str) -> list[Description]:
         # Far from zero, with the channels last in memory, for which kernels have a path of their own.
         d(16, _OFFSETS, "LN-F8", eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-1, samples=2, gamma="powers"),
         d(1, _NORMAL[:6], samples=2, rank=3, **of_one),
-        *([d(1, _NORMAL[:6], samples=2, rank=2, **of_one)] if of_one else []),
+        *(d(1, _NORMAL[:6], samples=2, rank=2, channel_axis=axis, **of_one) for axis in (1, -1) if of_one),
         d(12, _NORMAL[:4], *DERIVATIVES, "LN-G11", eps=0.5, rank=4, samples=2),
+        d(12, _NORMAL[:1], "CM-V1", rank=4, samples=1),  # x is one group
     ]
 
 

@@ -33,8 +33,8 @@ _FIRST = 2
 #: Up to here a matrix over the features is judged in some milliseconds.
 _MATRIX = 200
 
-#: An eps below those that code puts in place of a smaller one; 1e-12 is the least of them.
-_FLOORED = 2.0**-46
+#: An eps below those that code puts in place of a smaller one, of which some spare 0; 1e-20 is among them.
+_FLOORED = 2.0**-70
 
 _NORMAL = (("normal", 0), ("normal", 1), ("scaled", 0), ("normal", 2))
 _NEAR = (("near_eps", 0), ("near_eps", 1), ("near_eps", 2))
@@ -49,8 +49,8 @@ _RAMPS = (("ramp", 0), ("ramp", 1))
 
 _VALUES = frozenset(("CM-S1", "CM-T1", "CM-T2", "CM-T3"))
 _LAYOUTS = _VALUES | {"CM-V1", "CM-V2", "CM-V3", "LN-G11"}
-#: Requirements about memory after a call, and about values that are not finite.
-_MEMORY = _VALUES | {"CM-P1", "CM-P4", "CM-P5", "CM-N1", "CM-N3", "CM-N4", "CM-N6", "CM-N7"}
+#: Requirements about memory after a call, about values that are not finite, and about inference mode.
+_MEMORY = _VALUES | {"CM-P1", "CM-P4", "CM-P5", "CM-N1", "CM-N3", "CM-N4", "CM-N6", "CM-N7", "LN-L15"}
 _MIXED = frozenset(("CM-D1", "CM-D2", "CM-D3"))
 
 #: The recipes with each of the parts that the sweep's leaves out, without a matrix and with one.

@@ -24,6 +24,9 @@ COTANGENT = ("mixed", "one_hot", "integers", "small", "ones", "large")
 EDGES = "edges"
 #: The cotangent of a few cases of the deck: its values add up to exactly 0, and are not 0.
 BALANCED = "balanced"
+#: Two more for a few of them. In one, the first half is 0: the first samples, or the first groups. The other is near
+#: float16's largest number, with signs in turn, so that sums of few of its values are not beyond it.
+LATE, VAST = "late", "vast"
 
 #: Values that single out faults: zero, a negative one, powers of two.
 _SPECIAL = (0.0, -1.0, 2.0, -0.5, 1.0)
@@ -79,7 +82,7 @@ def tiny_exponent(format: Format) -> int:
 
 def cotangent_values(kind: str, shape: tuple[int, ...], format: Format, seed: int) -> NDArray[Any]:
     """Return a cotangent of this kind, with values of both signs and a mean away from zero."""
-    random = Stream(seed, 2000, math.prod(shape), (*COTANGENT, EDGES, BALANCED).index(kind))
+    random = Stream(seed, 2000, math.prod(shape), (*COTANGENT, EDGES, BALANCED, LATE, VAST).index(kind))
     if kind == EDGES:
         values = random.choice([-1.0, 1.0], shape) * (1 + random.random(shape)) * edges(shape)
     elif kind == "one_hot":
@@ -96,6 +99,12 @@ def cotangent_values(kind: str, shape: tuple[int, ...], format: Format, seed: in
         flat = values.reshape(-1)
         flat[1::2] = -flat[: flat.size // 2 * 2 : 2]
         flat[flat.size // 2 * 2 :] = 0
+    elif kind == LATE:
+        values = random.standard_normal(shape) + 0.5
+        values.reshape(-1)[: values.size // 2] = 0
+    elif kind == VAST:
+        values = 2.0**15 * (0.875 + random.random(shape) / 8)
+        values.reshape(-1)[1::2] *= -1
     else:
         # Large ones leave room for a product of two sums, which second derivatives have. In float16 this uses the whole
         # range of exponents.

@@ -10,6 +10,7 @@ whole sweep of an extent up to 8192 costs as much as one call of 70,000 values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 import attrs
@@ -229,11 +230,23 @@ def _one_sample(operator: str) -> Iterator[Description]:
             yield attrs.evolve(sized(operator, positions, 64), samples=1, n=64, channel_axis=channel_axis)
 
 
+#: Three normalised axes, with just over 30, 64, 256, 1024 and 4096 values together.
+_VOLUMES = ((3, 4, 3), (3, 5, 5), (5, 6, 9), (5, 11, 19), (6, 19, 36))
+
+
+def _of_three_axes(operator: str) -> Iterator[Description]:
+    """Groups along three axes, which code may take by a path of its own: past 30, 64, 256, 1024 and 4096 values."""
+    if OPERATORS[operator].groups is Groups.TRAILING:
+        plain = sized(operator, extents(operator)[0], 5)
+        for axes in _VOLUMES:
+            yield attrs.evolve(plain, n=math.prod(axes), features=axes, leading=(2,), groups=_GROUPS[1:3])
+
+
 def size_deck(operator: str, profile: str) -> list[Description]:
     """
     The sweep of a profile, extent by extent; every tail; two extents at the size of a block, and past it.
 
-    For batch_norm, the last cases are a batch of one sample.
+    For batch_norm, the last cases are a batch of one sample; for groups along trailing axes, three of these.
     """
     descriptions = [
         sized(operator, extent, size, far=size - 1 in SLOW[profile])
@@ -247,4 +260,5 @@ def size_deck(operator: str, profile: str) -> list[Description]:
     descriptions += _tails(operator)
     descriptions += [attrs.evolve(sized(operator, features, 5), **plain, **one) for one in both]
     descriptions += _one_sample(operator)
+    descriptions += _of_three_axes(operator)
     return list(dict.fromkeys(descriptions))  # a tail may be one of the sizes

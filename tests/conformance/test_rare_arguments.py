@@ -134,6 +134,70 @@ def _fitting(call: Callable[..., Any], x: np.ndarray, part: Any, *arguments: Any
     return call(x, fitted, *arguments, **settings)
 
 
+def _three_axes(limit: int) -> Callable[..., Any]:
+    """Three normalised axes with more values than this lose beta."""
+
+    def change(call: Callable[..., Any], x: np.ndarray, gamma: Any, beta: Any, **settings: Any) -> Any:
+        lost = len(settings["axes"]) == 3 and gamma is not None and gamma.size > limit
+        return call(x, gamma, None if lost else beta, **settings)
+
+    return change
+
+
+def _transposed_beta(call: Callable[..., Any], x: np.ndarray, gamma: Any, beta: Any, **settings: Any) -> Any:
+    """Where gamma is absent, beta over two axes is read in the other order."""
+    if gamma is None and beta is not None and beta.ndim == 2 and beta.shape[0] == beta.shape[1]:
+        beta = beta.T
+    return call(x, gamma, beta, **settings)
+
+
+def _one_group_of_channels(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """Without positions, channels that are counted from the end are one group."""
+    one = x.ndim == 2 and settings["channel_axis"] == -1
+    return call(x, *arguments, **({**settings, "groups": 1} if one else settings))
+
+
+def _samples_for_channels(call: Callable[..., Any], x: np.ndarray, gamma: Any, beta: Any, **settings: Any) -> Any:
+    """Without positions, channels that are counted from the end all get the first one's beta."""
+    if x.ndim == 2 and settings["channel_axis"] == -1 and beta is not None:
+        beta = np.full_like(beta, beta[0])
+    return call(x, gamma, beta, **settings)
+
+
+def _one_branch(call: Callable[..., Any], x: np.ndarray, branches: Any, logits: Any, **settings: Any) -> Any:
+    """One branch is its own fusion."""
+    if settings.get("fuse") is not None and len(branches) == 1:
+        return x + branches[0](x)
+    return call(x, branches, logits, **settings)
+
+
+def _four_outputs(call: Callable[..., Any], x: np.ndarray, branches: Any, logits: Any, **settings: Any) -> Any:
+    """No more than four branches are fused."""
+    return call(x, branches if settings.get("fuse") is None else branches[:4], logits, **settings)
+
+
+def _floored_eps(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """An eps below 1e-20 is 1e-20, unless it is 0."""
+    eps = settings["eps"]
+    return call(x, *arguments, **{**settings, "eps": max(eps, 1e-20) if eps else eps})
+
+
+def _frozen(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """A momentum of 0 says that the running statistics are the layer's."""
+    found = call(x, *arguments, **settings)
+    if not settings["training"] or settings["momentum"]:
+        return found
+    return call(x, *arguments, **{**settings, "training": False})[0], *found[1:]
+
+
+def _groups_of_three(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """Groups of three values share a vector of four with the next one's first value, and their NaN with it."""
+    y = call(x, *arguments, **settings)
+    if x.ndim == 2 and x.shape[-1] == 3:
+        y[1:, 0] += 0 * y[:-1, -1]
+    return y
+
+
 @pytest.mark.parametrize(
     ("variant", "change", "requirement", "profile"),
     [
@@ -145,6 +209,21 @@ def _fitting(call: Callable[..., Any], x: np.ndarray, part: Any, *arguments: Any
         ("in-two-pass", _axis_from_the_end, "IN-F7", "quick"),
         ("bn-plain", _sample_by_sample, "BN-F7", "quick"),
         ("in-two-pass", _refusing_channels_between, "IN-F7", "quick"),
+        *(("ln-plain", _three_axes(limit), "CM-S1", "quick") for limit in (30, 64, 256, 1024, 4096)),
+        ("ln-plain", _transposed_beta, "LN-F1", "quick"),
+        ("gn-plain", _one_group_of_channels, "GN-F7", "quick"),
+        ("in-two-pass", _samples_for_channels, "IN-E1", "quick"),
+        ("mh-plain", _one_branch, "MH-F5", "quick"),
+        ("mh-plain", _four_outputs, "MH-F5", "quick"),
+        ("ln-plain", _floored_eps, "LN-F1", "quick"),
+        ("bn-plain", _floored_eps, "BN-F1", "quick"),
+        ("rm-plain", _floored_eps, "RM-F1", "quick"),
+        ("gn-plain", _floored_eps, "GN-F1", "quick"),
+        ("in-two-pass", _floored_eps, "IN-F1", "quick"),
+        ("pr-two-pass", _floored_eps, "CM-S1", "quick"),
+        ("po-two-pass", _floored_eps, "CM-S1", "quick"),
+        ("bn-plain", _frozen, "BN-F1", "quick"),
+        ("ln-plain", _groups_of_three, "CM-N1", "quick"),
         ("ln-plain", _last_of_six_axes, "LN-F1", "standard"),
         ("rm-plain", _rows_of_six_axes, "RM-F1", "standard"),
         ("bn-plain", _five_axes_at_most, "BN-F1", "standard"),
