@@ -1,4 +1,8 @@
-"""A NaN in gamma, beta, a running statistic or the cotangent shows in every result that depends on it."""
+"""
+A NaN in gamma, beta, a running statistic or the cotangent shows in every result that depends on it.
+
+So does an infinity in gamma, beta or the cotangent of a normalisation.
+"""
 
 from __future__ import annotations
 
@@ -53,19 +57,31 @@ def _dependent(subject: Subject, case: Case, moved: Case, *, gradients: bool) ->
     return {name: mask for name, mask in masks.items() if mask.any()}
 
 
-def _shown(subject: Subject, bad: Case, masks: Mapping[str, np.ndarray], note: str) -> Iterator[Finding]:
-    """Judge whether the results of a case with a NaN are NaN where they must be."""
-    outputs = OPERATORS[bad.operator].outputs
-    if any(name in outputs for name in masks):
-        for where_called, found in subject.outputs_in_modes(bad):
-            yield from judge_shown(bad, found, masks, f"{note}{where_called}")
-    if any(name not in outputs for name in masks):
-        yield from judge_shown(bad, subject.pull(bad), masks, note)
+def _shown(
+    subject: Subject, case: Case, name: str, place: tuple[int, ...], masks: Mapping[str, np.ndarray]
+) -> Iterator[Finding]:
+    """
+    Judge whether a NaN in a place of an input, or of the cotangent ("g"), makes the results NaN where they must be.
+
+    An infinity of the sign of what it replaces must leave them not finite. A running variance may be infinite.
+    """
+    given = case.g if name == "g" else case.given(name)
+    what = "the cotangent" if name == "g" else name
+    infinite = not case.record.composed and name not in case.record.statistics
+    for poison in (np.nan, *((np.copysign(np.inf, float(given[place])),) if infinite else ())):
+        bad = case.replace(**{name: with_value(given, place, poison)})
+        note, nan = f"{'a NaN' if np.isnan(poison) else poison} in {what} was swallowed", bool(np.isnan(poison))
+        outputs = OPERATORS[bad.operator].outputs
+        if any(one in outputs for one in masks):
+            for where_called, found in subject.outputs_in_modes(bad):
+                yield from judge_shown(bad, found, masks, f"{note}{where_called}", nan=nan)
+        if any(one not in outputs for one in masks):
+            yield from judge_shown(bad, subject.pull(bad), masks, note, nan=nan)
 
 
 @check("CM-N6", every=laws_in_inference, when=_depends_on_most_values, raising="violates")
 def parameter_shows(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A NaN in gamma, beta or a running statistic makes every output and gradient that depends on it NaN."""
+    """A NaN in gamma, beta or a running statistic shows in every output and gradient that depends on it."""
     _ = subject.observe(case).outputs
     lacking = None if subject.forward_only else subject.lacking_gradients(case)
     gradients = not subject.forward_only and lacking is None
@@ -76,19 +92,16 @@ def parameter_shows(subject: Subject, case: Case) -> Iterator[Finding]:
         place = _largest(given)
         # Half of it is a different valid number for every parameter, a variance included; 0 has no half and becomes 1.
         moved = case.replace(**{name: with_value(given, place, given[place] / 2 if given[place] else 1)})
-        bad = case.replace(**{name: with_value(given, place, np.nan)})
-        masks = _dependent(subject, case, moved, gradients=gradients)
-        yield from _shown(subject, bad, masks, f"a NaN in {name} was swallowed")
+        yield from _shown(subject, case, name, place, _dependent(subject, case, moved, gradients=gradients))
     if lacking is not None:
         raise lacking
 
 
 @check("CM-N7", every=laws_in_inference, when=_depends_on_most_values, raising="violates", gradient=True)
 def cotangent_shows(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A NaN in the cotangent makes every gradient that depends on it NaN."""
+    """A NaN in the cotangent shows in every gradient that depends on it."""
     _ = subject.observe(case).gradients
     place = _largest(case.g)
-    moved, bad = (case.replace(g=with_value(case.g, place, value)) for value in (case.g[place] / 2, np.nan))
-    masks = _dependent(subject, case, moved, gradients=True)
+    masks = _dependent(subject, case, case.replace(g=with_value(case.g, place, case.g[place] / 2)), gradients=True)
     gradients = {name: mask for name, mask in masks.items() if name not in OPERATORS[case.operator].outputs}
-    yield from _shown(subject, bad, gradients, "a NaN in the cotangent was swallowed")
+    yield from _shown(subject, case, "g", place, gradients)

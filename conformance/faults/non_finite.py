@@ -11,7 +11,14 @@ from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from ...adapters.numpy.operators.staged import Staged
 from ...adapters.numpy.operators.storage import Storage
+from ...reference.formats import format_of
 from .registry import fault
+
+
+def within_range(values: Array, stored: Array) -> Array:
+    """The values, an infinity taken for the largest number of its sign that the dtype of ``stored`` has."""
+    largest = values.dtype.type(format_of(stored.dtype).largest)
+    return np.clip(values, -largest, largest)
 
 
 def without_nan(values: Array) -> Array:
@@ -87,6 +94,15 @@ class ParameterNanZeroed(Groups):
         return without_nan(values) if role in ("gamma", "beta") else values
 
 
+@fault("parameter-infinity-clipped", ln="CM-N6", bn="CM-N6", kind="non-finite")
+class ParameterInfinityClipped(Groups):
+    """Clips gamma and beta to the finite numbers."""
+
+    def read(self, array: Array, role: str) -> Array:
+        values = super().read(array, role)
+        return within_range(values, array) if role in ("gamma", "beta") else values
+
+
 @fault("gamma-nan-zeroed-in-backward", ln="CM-N6", bn="CM-N6", kind="gradient")
 class GammaNanZeroedInBackward(Rows):
     """Takes a NaN in gamma for 0 only in dx."""
@@ -118,6 +134,15 @@ class CotangentNanZeroed(Storage):
     def read(self, array: Array, role: str) -> Array:
         values = super().read(array, role)
         return without_nan(values) if role == "g" else values
+
+
+@fault("cotangent-infinity-clipped", ln="CM-N7", bn="CM-N7", kind="gradient")
+class CotangentInfinityClipped(Storage):
+    """Clips the cotangent to the finite numbers."""
+
+    def read(self, array: Array, role: str) -> Array:
+        values = super().read(array, role)
+        return within_range(values, array) if role == "g" else values
 
 
 @fault("parameter-sum-skips-nan", ln="CM-N7", bn="CM-N7", kind="gradient")
