@@ -7,7 +7,7 @@ import attrs
 from ..cases.description import Description
 
 #: Kinds of groups whose squares leave the range of a dtype.
-_EXTREME = frozenset({"subnormal", "near_overflow"})
+_EXTREME = frozenset({"subnormal", "near_overflow", "wide", "huge"})
 
 
 def is_extreme(description: Description) -> bool:
