@@ -27,6 +27,7 @@ from ..judging.library import Library
 from ..judging.subject import Subject
 from ..judging.verdicts import CaseCount, Result, Verdict
 from ..requests.plan import Plan
+from ..requests.profiles import foremost
 from ..results.report import Report
 from .dtypes import Probe, Probes
 from .folding import folded
@@ -178,7 +179,12 @@ class Run:
             self._results += self._unusable(subject, probe)
             return
         rows: list[Result] = []
-        minimum = self.plan.profile.minimum(dtype, slow=subject.slow, first=first, own=target.name not in KNOWN)
+        minimum = self.plan.profile.minimum(
+            slow=subject.slow,
+            own=target.name not in KNOWN,
+            first=first,
+            foremost=self._is_foremost(target, dtype),
+        )
         try:
             self._run_subject(subject, cases, library, rows, minimum, first=first)
         finally:
@@ -201,8 +207,7 @@ class Run:
             store=self.plan.store,
         )
         slow = bool(self._pace_of(subject))
-        checked = [one for one in self.plan.dtypes or () if one in target.dtypes] or target.dtypes
-        thoroughly = dtype == ("float32" if "float32" in checked else checked[0]) and binding in first_bindings(target)
+        thoroughly = self._is_foremost(target, dtype) and binding in first_bindings(target)
         repeated = self.plan.profile.repeated
         return attrs.evolve(
             subject,
@@ -210,6 +215,11 @@ class Run:
             repeats=repeated(slow=slow),
             large_repeats=repeated(slow=slow, large=not thoroughly),
         )
+
+    def _is_foremost(self, target: Target, dtype: str) -> bool:
+        """Whether this is the dtype in which the target is checked most thoroughly."""
+        checked = [one for one in self.plan.dtypes or () if one in target.dtypes] or target.dtypes
+        return dtype == foremost(checked)
 
     def _pace_of(self, subject: Subject) -> str:
         """Why fewer cases run on the subject's target; empty if all do. Measured once for a target."""

@@ -60,7 +60,8 @@ class Chosen:
         if minimum is None:
             return cls(whole, whole, set(whole))
         own = subject.target.name not in KNOWN
-        chosen = select_cases(whole, checks, library, minimum, varied=own, first=first)
+        varied = own or (first and not subject.slow)  # a case of another shape costs seconds where it is compiled
+        chosen = select_cases(whole, checks, library, minimum, varied=varied, first=first)
         if own or not subject.slow:
             return cls(chosen, whole, set(chosen))
         pulled = set(select_cases(chosen, [check for check in checks if check.gradient], library, minimum))

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from ..engine.progress import Listener, Progress
+from ..requests.profiles import foremost
 from ..requests.request import Request
 from ..results.report import Report
 from ..running.choice import executor
@@ -36,7 +37,7 @@ class _KeepingExecutor:
     def __enter__(self) -> _KeepingExecutor:
         self._judges.__enter__()
         for offer in self._judges.offers():
-            self._foremost[offer.name] = offer.foremost
+            self._foremost[offer.name] = foremost(offer.dtypes)
         return self
 
     def __exit__(self, *exception: object) -> None:

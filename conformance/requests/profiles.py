@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import attrs
@@ -28,8 +29,11 @@ class Profile:
     #: Minimum number of cases of each requirement in the secondary bindings of an operator, which wrap the same code as
     #: the first. None means all cases.
     secondary_bindings: int | None = None
+    #: The minimum for the first binding of an operator in the other dtypes of a framework: one dtype, the foremost,
+    #: gets all cases. None means all cases. A user's function gets all in every dtype.
+    other_dtypes: int | None = None
     #: The minimum if a call of a new shape takes 10 to 100 ms: in such a framework for the first binding of an operator
-    #: in float32, and for a user's function. Secondary bindings and other dtypes of such a framework get one case each.
+    #: in the foremost dtype, and for a user's function. Secondary bindings and other dtypes get one case each.
     slow: int | None = None
     slow_own: int | None = None
     #: Repetitions in such a framework, where a call takes milliseconds.
@@ -47,13 +51,17 @@ class Profile:
         most = (self.repeats, *((self.slow_repeats,) if slow else ()), *((self.large_repeats,) if large else ()))
         return min(most)
 
-    def minimum(self, dtype: str, *, slow: bool, first: bool, own: bool) -> int | None:
-        """Minimum number of cases of each requirement; None means all cases."""
+    def minimum(self, *, slow: bool, own: bool, first: bool, foremost: bool) -> int | None:
+        """
+        Minimum number of cases of each requirement; None means all cases.
+
+        ``own``: a user's function. ``first``: the first binding of its operator. ``foremost``: the foremost dtype.
+        """
         if not slow:
-            return None if first else self.secondary_bindings
+            return self.secondary_bindings if not first else None if own or foremost else self.other_dtypes
         if own or self.slow is None:
             return self.slow_own
-        return self.slow if first and dtype == "float32" else 1
+        return self.slow if first and foremost else 1
 
 
 @lru_cache(maxsize=64)  # all dtypes have the same cases
@@ -64,11 +72,16 @@ def _cases(profile: Profile, operator: str, seed: int) -> tuple[Description, ...
 PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("quick", 0, 0, 64, secondary_bindings=1, slow=1, slow_own=4),
+        Profile("quick", 0, 0, 64, secondary_bindings=1, other_dtypes=4, slow=1, slow_own=4),
         Profile("standard", 40, 1, 512, secondary_bindings=8, slow=2, slow_own=8),
         Profile("thorough", 400, 8, 1024, slow_repeats=1024),
     )
 }
+
+
+def foremost(dtypes: Sequence[str]) -> str:
+    """The dtype in which a target of these dtypes is checked most thoroughly; empty if there is none."""
+    return "float32" if "float32" in dtypes else next(iter(dtypes), "")
 
 
 def profile_of(name: str) -> Profile:

@@ -30,11 +30,6 @@ class Offer:
     #: The dtypes in which it is checked.
     dtypes: tuple[str, ...]
 
-    @property
-    def foremost(self) -> str:
-        """The dtype in which it is checked most thoroughly."""
-        return "float32" if "float32" in self.dtypes else next(iter(self.dtypes), "")
-
     def has(self, operator: str, dtype: str) -> bool:
         """Whether it has this operator and this dtype."""
         return operator in self.operators and dtype in self.dtypes

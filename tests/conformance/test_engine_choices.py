@@ -103,6 +103,24 @@ def test_one_dtype_is_checked_most_thoroughly(asked, foremost):
     assert [one for one in target.dtypes if repeats[one] == 512 and one in asked] == [foremost]
 
 
+@pytest.mark.parametrize(
+    ("name", "dtypes", "whole"),
+    [
+        ("numpy", ("float16", "float32", "float64"), {"float32"}),
+        ("numpy", ("float64", "float16"), {"float64"}),
+        ("own", ("float16", "float32"), {"float16", "float32"}),
+    ],
+)
+def test_quick_runs_all_cases_of_a_framework_in_one_dtype(name, dtypes, whole):
+    """In float32, or the first asked for; in the others fewer, which judge every requirement. A function runs on all."""
+    target = replace(specimen(VARIANT["rs-in-place"]), name=name)
+    report = Run(plan_of(target, dtypes)).report()
+    cases = {one.dtype: one.cases for one in report.taken}
+    assert {dtype for dtype in dtypes if cases[dtype] == max(cases.values())} == whole
+    judged = {dtype: {one.requirement for one in report.results if one.dtype == dtype and one.cases} for dtype in dtypes}
+    assert all(judged[dtypes[0]] - judged[dtype] <= {"CM-D1", "CM-D2"} for dtype in dtypes)
+
+
 def test_a_requirement_has_one_check(monkeypatch):
     """Bodies that one function makes have the same code; where they are registered tells them apart."""
     monkeypatch.setattr(registry, "CHECKS", {})
