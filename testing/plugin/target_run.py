@@ -17,6 +17,7 @@ from ...conformance.expected.entry import Expected
 from ...conformance.kept_results.keeping import results_of
 from ...conformance.kept_results.result_store import ResultStore
 from ...conformance.requests.configuration import configuration
+from ...conformance.requests.profiles import foremost
 from ...conformance.requests.request import Request
 from ...conformance.results.report import Report
 from ...conformance.running.choice import process_count
@@ -195,7 +196,7 @@ class TargetRun:
     def _store_key(self, unit: Unit) -> tuple[str, Unit, str, str]:
         """The key of a kept unit: target, unit, how the target is judged, and its most thoroughly checked dtype."""
         (offer,) = self.single_process.offers()
-        return offer.name, unit, self.single_process.paces.get(offer.name, ""), offer.foremost
+        return offer.name, unit, self.single_process.paces.get(offer.name, ""), foremost(offer.dtypes)
 
     def _request_for_expected(self) -> Request:
         """The request for the announced requirements; without `only` if those are all."""

@@ -23,13 +23,15 @@ from normspec.spec.operators import OPERATORS
 
 
 @pytest.mark.parametrize(
-    ("profile", "slow", "first", "own", "float32", "others"),
+    ("profile", "slow", "first", "own", "foremost", "others"),
     [
         ("standard", False, True, False, None, None),
         ("standard", False, False, False, 8, 8),
         ("standard", True, True, False, 2, 1),
         ("standard", True, False, False, 1, 1),
         ("standard", True, True, True, 8, 8),
+        ("quick", False, True, False, None, 4),
+        ("quick", False, True, True, None, None),
         ("quick", False, False, False, 1, 1),
         ("quick", True, True, True, 4, 4),
         ("thorough", True, True, False, None, None),
@@ -38,11 +40,11 @@ from normspec.spec.operators import OPERATORS
         ("thorough", False, False, False, None, None),
     ],
 )
-def test_how_many_cases_a_requirement_is_put_to(profile, slow, first, own, float32, others):
+def test_how_many_cases_a_requirement_is_put_to(profile, slow, first, own, foremost, others):
     """The number in docs/checking.md: it depends on the profile, the cost of a new shape, and whose function it is."""
     minimum = profile_of(profile).minimum
-    assert minimum("float32", slow=slow, first=first, own=own) == float32
-    assert minimum("bfloat16", slow=slow, first=first, own=own) == others
+    assert minimum(slow=slow, own=own, first=first, foremost=True) == foremost
+    assert minimum(slow=slow, own=own, first=first, foremost=False) == others
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
