@@ -15,7 +15,7 @@ from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .exactly import exact, shifted_exactly
 from .groups import of_samples, only_group, some_groups
-from .purity import different_values
+from .later_calls import different_values
 from .registry import BOTH, check, in_training
 from .relations import close, close_to_sum, equal, same, same_y, sum_of
 

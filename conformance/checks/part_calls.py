@@ -16,8 +16,9 @@ from ...spec.parts import Part
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
-from .purity import changed, different_values
+from .later_calls import different_values
 from .registry import check
+from .relations import changed
 
 
 def _recorder(subject: Subject, case: Case, **options: object) -> Recorder:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ...adapters.same_bits import same_bits
 from ...reference.double_double import DD
 from ...reference.formats import format_of
 from ..cases.case import Case
@@ -86,6 +87,26 @@ def same_gradients(
         else:
             words = f"{note}: {name} is missing" if name in want else f"{note}: {name} is there, and is missing without"
             yield Finding(case, violated=True, output=name, note=words, failure="missing")
+
+
+def agree(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays have the same dtype, shape and numbers: [=], to which -0 is 0 and one NaN is like another."""
+    return same_bits(one, other) or (one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True))
+
+
+def changed(before: np.ndarray, after: np.ndarray, case: Case, name: str, note: str) -> Finding:
+    """Return a finding that says whether, and where, an array changed."""
+    if agree(before, after):
+        return Finding(case, violated=False)
+    if before.shape != after.shape:
+        return Finding(case, violated=True, output=name, note=f"{note}: shape {after.shape}", failure="shape")
+    if before.dtype != after.dtype:
+        return Finding(case, violated=True, output=name, note=f"{note}: dtype {after.dtype.name}", failure="dtype")
+    a, b = before.astype(np.float64), after.astype(np.float64)
+    index = tuple(int(i) for i in np.argwhere(~((a == b) | (np.isnan(a) & np.isnan(b))))[0]) if a.ndim else ()
+    return Finding(
+        case, violated=True, output=name, index=index, expected=float(a[index]), got=float(b[index]), note=note
+    )
 
 
 #: A call of a case, and the received result that a relation is about.

@@ -19,8 +19,8 @@ from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .part_calls import judge_handed, misfit
-from .purity import changed
 from .registry import Body, Check, ordinary
+from .relations import changed
 
 Block = dict[str, np.ndarray]
 

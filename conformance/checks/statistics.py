@@ -14,11 +14,11 @@ from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .exactly import added
+from .later_calls import different_values
 from .laws_moments import plain
-from .purity import changed, different_values
 from .refusal import outputs_unless_refused
 from .registry import INFERENCE, check, in_inference, in_training, laws_in_inference, ordinary
-from .relations import close, close_to_sum, equal, same_gradients, same_y, sum_of
+from .relations import changed, close, close_to_sum, equal, same_gradients, same_y, sum_of
 from .sizes import all_zero, emptied
 from .values import y_of
 

@@ -12,11 +12,11 @@ from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .composed_values import reached
+from .later_calls import different_values
 from .part_calls import handed_twice, roles
-from .purity import changed, different_values
 from .refusal import judge_refusals, outputs_unless_refused
 from .registry import check, recipes
-from .relations import same
+from .relations import changed, same
 
 
 def with_wrapped(case: Case, role: str, kind: str, number: float = 0.0) -> Case:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _NOT_FOLLOWED = ("momentum", "gain", "mixed_dtypes", "single_value", "float64", "running_variance")
 
 #: Repetitions of a candidate whose calls do not depend on each other: two rounds, as few as show all that a check of
-#: repeated calls compares (checks/purity.py).
+#: repeated calls compares (checks/repetitions.py).
 _REPEATS = 64
 
 

@@ -12,7 +12,7 @@ from ...adapters.dtypes import DTYPES
 from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
-from ..checks.purity import different_values, with_last_value_changed
+from ..checks.later_calls import different_values, with_last_value_changed
 from ..checks.registry import Check
 from ..engine.folding import priority
 from ..engine.modes import checks_on, quick_cases

@@ -17,7 +17,7 @@ from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.derived import affine_names
-from ..checks.purity import other_settings, with_last_value_changed
+from ..checks.later_calls import other_settings, with_last_value_changed
 from ..checks.registry import Check
 from ..engine.modes import quick_cases
 from ..engine.tally import Tally, findings

@@ -16,7 +16,7 @@ from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import NEGLIGIBLE_EPS, Description
 from ..cases.sizes import extents, sized
-from ..checks.purity import different_values
+from ..checks.later_calls import different_values
 from ..checks.registry import COSTLY, Check
 from ..engine.folding import priority
 from ..engine.modes import checks_on, quick_cases

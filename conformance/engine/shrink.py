@@ -10,8 +10,8 @@ import attrs
 from ..cases.description import Description
 from ..cases.plain import oddness, plainer, plainest
 from ..cases.shapes import elements
-from ..checks.purity import SHOWN_BY_REPEATING
 from ..checks.registry import Check
+from ..checks.repetitions import SHOWN_BY_REPEATING
 from ..judging.findings import Finding
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject

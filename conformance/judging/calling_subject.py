@@ -59,7 +59,7 @@ class CallingSubject:
     log: list[LoggedCall] = attrs.field(factory=list)
     _session: Session | None = None
     _logging: LoggingSession | None = None
-    #: Results of repeated calls by case, kept because two checks use them (checks/purity.py).
+    #: Results of repeated calls by case, kept because two checks use them (checks/repetitions.py).
     repeated: dict[Case, Any] = attrs.field(factory=dict)
     #: Whether tracking makes the difference in the outputs of a case, kept for the same reason.
     by_tracking: dict[Case, bool] = attrs.field(factory=dict)

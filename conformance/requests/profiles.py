@@ -22,9 +22,9 @@ class Profile:
     #: (cases/generate.py).
     free: int
     rounds: int
-    #: Repetitions of one call, a multiple of 32 (checks/purity.py); gradients are repeated as often. A race that shows
-    #: once in sixty calls goes unseen in k calls with probability (59/60)^k: 34% for 64 calls, 0.02% for 512 (0.4% in
-    #: one of twenty runs of `standard`), and 3e-8 for 1024.
+    #: Repetitions of one call, a multiple of 32 (checks/repetitions.py); gradients are repeated as often. A race that
+    #: shows once in sixty calls goes unseen in k calls with probability (59/60)^k: 34% for 64 calls, 0.02% for 512
+    #: (0.4% in one of twenty runs of `standard`), and 3e-8 for 1024.
     repeats: int
     #: Minimum number of cases of each requirement in the secondary bindings of an operator, which wrap the same code as
     #: the first. None means all cases.

@@ -17,14 +17,15 @@ from normspec.conformance.checks.blocks import scaled_input, shifted_input
 from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.checks.exactly import finite_bound
 from normspec.conformance.checks.gradient_laws import any_subset, linear
+from normspec.conformance.checks.later_calls import memory_used_again, other_settings
 from normspec.conformance.checks.laws_groups import _mixing, _shifted
 from normspec.conformance.checks.nan_in_parameters import _dependent
 from normspec.conformance.checks.non_finite import contained
 from normspec.conformance.checks.part_calls import called_once, left_alone
-from normspec.conformance.checks.purity import _different_gradients, _memory_used_again, changed, other_settings
 from normspec.conformance.checks.received import RelatedCall
 from normspec.conformance.checks.refusal import judge_refusals
-from normspec.conformance.checks.relations import same
+from normspec.conformance.checks.relations import changed, same
+from normspec.conformance.checks.repetitions import _different_gradients
 from normspec.conformance.checks.residual import linear_blocks, odd_branch
 from normspec.conformance.checks.showing import judge_shown
 from normspec.conformance.checks.sizes import all_zero
@@ -441,7 +442,7 @@ def test_gradients_of_values_that_are_gone_are_told() -> None:
         return made.vjp(seen.setdefault(x.ctypes.data, x.copy()), *others, **settings)
 
     target = function("layer_norm", made.call, vjp=vjp)
-    found = [*_memory_used_again(Subject(target, target.bindings[0], "float32"), ROW)]
+    found = [*memory_used_again(Subject(target, target.bindings[0], "float32"), ROW)]
     assert {one.output for one in found if one.violated} == {"dx", "dgamma"}
     assert {one.output for one in found if not one.violated} >= {"y", "dbeta"}
 

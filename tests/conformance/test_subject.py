@@ -14,9 +14,9 @@ from normspec.conformance.cases.case import Case, build
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.sizes import extents
 from normspec.conformance.checks.catalogue import checks_of
+from normspec.conformance.checks.later_calls import one_value_changed
 from normspec.conformance.checks.mhc import permuted
 from normspec.conformance.checks.non_finite import _poisoned
-from normspec.conformance.checks.purity import _changed_late
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.engine.tally import Tally
 from normspec.conformance.judging.findings import Comparison, Finding
@@ -157,7 +157,7 @@ def test_a_call_that_differs_in_the_last_value_alone_is_made(last: float) -> Non
 
     target = function("layer_norm", remembering)
     subject = Subject(target, target.bindings[0], "float32", forward_only=True)
-    assert any(found.violated for found in _changed_late(subject, case))
+    assert any(found.violated for found in one_value_changed(subject, case))
 
 
 def poisoned(operator: str, **described: Any) -> Any:

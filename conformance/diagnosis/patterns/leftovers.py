@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ...cases.case import Case
-from ...checks.purity import different_values
+from ...checks.later_calls import different_values
 from ...judging.subject import Subject
 from ..answers import CLEARLY_WRONG, Values
 from ..question import gradient_choices, results_if_any

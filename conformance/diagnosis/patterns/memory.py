@@ -9,7 +9,7 @@ import numpy as np
 
 from ....reference.formats import FORMATS
 from ...cases.case import Case
-from ...checks.purity import different_values, with_last_value_changed
+from ...checks.later_calls import different_values, with_last_value_changed
 from ...judging.subject import Subject
 from ...judging.verdicts import Result
 from ..question import gradient_choices, results_if_any

@@ -10,7 +10,7 @@ from ....reference.formats import FORMATS
 from ....spec.errors import CALL_FAILED
 from ...cases.case import Case
 from ...checks.derived import affine_names
-from ...checks.purity import different_values
+from ...checks.later_calls import different_values
 from ...judging.subject import Subject
 from .formula_steps import Array, FormulaSteps
 

@@ -1,0 +1,167 @@
+"""Later calls: cases that differ from the case of the call before, and whether their results show that call."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice, product
+
+import numpy as np
+
+from ...adapters.same_bits import same_bits
+from ...spec.errors import BadOutput, TargetRaised, Unsupported
+from ..cases.case import Case
+from ..judging.findings import Finding
+from ..judging.subject import Subject
+from ..judging.translated import one_plus
+from .derived import affine_names
+
+
+def different_values(case: Case) -> Case:
+    """A case of the same shapes with other values, as a later call may have."""
+    inputs = {name: value for name, value in case.inputs.items() if value is not None}
+    moved = {
+        name: np.roll(value, 1) if name == "running_var" else (np.roll(value, 1) * -2).astype(value.dtype)
+        for name, value in inputs.items()
+    }
+    if "gamma" in moved:  # gamma - 1 stays exact, for targets that take it
+        moved["gamma"] = one_plus(moved["gamma"])
+    return case.replace(g=np.roll(case.g, 1), **moved)
+
+
+def with_last_value_changed(given: np.ndarray) -> np.ndarray:
+    """An input with another number in its last place."""
+    value = given.copy()
+    value.reshape(-1)[-1] = 3 if value.reshape(-1)[-1] == 2 else 2  # exact in every dtype; positive, as a variance is
+    return value
+
+
+#: An eps that shows with variances of about 1, in every dtype; and one in its place where it is given already.
+_EPS, _OTHER_EPS = 2.0**-2, 2.0**-10
+
+
+def other_settings(subject: Subject, case: Case) -> Iterator[Case]:
+    """
+    The case with other settings.
+
+    First those whose effects can be told apart in one call, then one at a time those that select other code.
+    """
+    given, shape = case.settings, case.x.shape
+    later: dict[str, float] = {}
+    if "eps" in given:
+        later["eps"] = _OTHER_EPS if given["eps"] == _EPS else _EPS
+    if "momentum" in given:
+        later["momentum"] = 0.25 if given["momentum"] == 0.5 else 0.5
+    if later:
+        yield case.replace(**later)
+    if "CM-S1" in case.requirements:  # the exact results of a large call take long
+        return
+    if (flipped := subject.in_other_mode(case)) is not None:
+        yield flipped
+    if "groups" in given:
+        channels = shape[given["channel_axis"]]
+        others = (k for k in range(channels, 0, -1) if channels % k == 0 and k != given["groups"])
+        yield from (case.replace(groups=k) for k in islice(others, 1))
+    if "axes" in given and len(shape) > 1:  # without parameters, whose shapes would tell the two calls apart
+        axes = (-1,) if len(given["axes"]) > 1 else (-2, -1)
+        yield case.replace(axes=axes, **dict.fromkeys(affine_names(case)))
+
+
+def settings_changed(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Judge calls with the same tensors and other settings than the call before, and the first call after them."""
+    for later in other_settings(subject, case):
+        changed_ones = [name for name, value in later.settings.items() if value != case.settings[name]]
+        first = case.replace(**{name: later.inputs[name] for name in affine_names(case)})
+        calls = [partial(subject.outputs, one) for one in (first, later, first)]
+        pulls = _pulls(subject, first, later)
+        note = f"{', '.join(changed_ones)} changed since the last call"
+        try:
+            subject.prefetch(case, [*calls, *pulls])
+            found = [call() for call in calls]
+        except (Unsupported, TargetRaised, BadOutput):  # CM-T1 says so where it must not
+            continue
+        for one, outputs in ((later, found[1]), (first, found[2])):
+            for name, got in outputs.items():
+                yield subject.judge_output(one, name, got, note=note)
+        yield from _last_gradients(subject, later, pulls, note)
+
+
+def one_value_changed(subject: Subject, case: Case) -> Iterator[Finding]:
+    """
+    Judge calls that differ from the previous call only in the last value of one input.
+
+    A target that compares only a few values misses this. In the other mode of batch_norm, only the running statistics
+    change: the rest is used in both.
+    """
+    yield from _last_value_changed(subject, case, [*case.inputs])
+    if (flipped := subject.in_other_mode(case)) is not None:
+        with contextlib.suppress(TargetRaised, BadOutput):  # CM-T1 says so where it must not
+            yield from _last_value_changed(subject, flipped, ["running_mean", "running_var"])
+
+
+def _last_value_changed(subject: Subject, case: Case, names: Sequence[str]) -> Iterator[Finding]:
+    for name in names:
+        given = case.inputs[name]
+        if given is None or not given.size:
+            continue
+        later = case.replace(**{name: with_last_value_changed(given)})
+        note = f"the last value of {name} changed since the last call"
+        calls = [partial(subject.outputs, one) for one in (case, later)]
+        pulls = _pulls(subject, case, later)
+        subject.prefetch(case, [*calls, *pulls])
+        _, outputs = (call() for call in calls)
+        for output, got in outputs.items():
+            yield subject.judge_output(later, output, got, note=note)
+        yield from _last_gradients(subject, later, pulls, note)
+
+
+def _pulls(subject: Subject, first: Case, later: Case) -> list[Callable[[], dict[str, np.ndarray]]]:
+    """The calls for the gradients of two cases, one after the other; none if the target has no gradients."""
+    return [] if subject.forward_only else [partial(subject.pull, one) for one in (first, later)]
+
+
+def _last_gradients(
+    subject: Subject, later: Case, pulls: Sequence[Callable[[], dict[str, np.ndarray]]], note: str
+) -> Iterator[Finding]:
+    """Judge the gradients of the last of these calls."""
+    try:
+        gradients = [pull() for pull in pulls]
+    except Unsupported:
+        return
+    for name, got in gradients[-1].items() if gradients else ():
+        yield subject.judge_gradient(later, name, got, note=note)
+
+
+#: Whether the second call's tensors are new objects -> the note of its findings.
+_REUSED_MEMORY = {
+    False: "every tensor was overwritten in place since the last call",
+    True: "new tensors lie where those of the last call lay",
+}
+
+
+def memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Judge calls with other values in the last call's tensors, or in its memory: the old values must not show."""
+    yield from _values_replaced(subject, case)
+    if (flipped := subject.in_other_mode(case)) is not None:
+        with contextlib.suppress(TargetRaised, BadOutput):  # CM-T1 says so where it must not
+            yield from _values_replaced(subject, flipped)
+
+
+def _values_replaced(subject: Subject, case: Case) -> Iterator[Finding]:
+    later = different_values(case)
+    # A cache that is meant for inference is kept only where nothing is tracked.
+    in_both_ways = (False,) if subject.forward_only else (True, False)
+    for tracked, (fresh, note) in product(in_both_ways, _REUSED_MEMORY.items()):
+        try:
+            outputs, gradients = subject.recall(case, later, fresh=fresh, tracked=tracked)
+        except Unsupported:  # the target's tensors cannot be written in place
+            return
+        for name, got in outputs.items():
+            found = subject.judge_output(later, name, got, note=note)
+            # The same call on memory of its own may return the same bits: then CM-P6 judges it.
+            observed = subject.observe(later)
+            if not (found.violated and same_bits(got, (observed.started if tracked else observed.outputs)[name])):
+                yield found
+        for name, got in gradients.items():
+            yield subject.judge_gradient(later, name, got, note=note)
