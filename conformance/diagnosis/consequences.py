@@ -22,6 +22,7 @@ from ..judging.library import fitted
 from ..judging.subject import Subject
 from ..judging.truth import owner_of
 from ..judging.verdicts import Counterexample, Result
+from .chosen_cases import evenly_spread
 from .following import is_derivative
 from .neutral import ASPECTS, Aspect, neutral
 from .question import Question
@@ -254,7 +255,7 @@ class Consequences:
         cases = [
             one for one in quick_cases(self.subject) if not one.mixed and one.n and "CM-S1" not in one.requirements
         ]
-        return cases[:: max(1, len(cases) // _OTHER_CASES)]
+        return evenly_spread(cases, _OTHER_CASES)
 
     # -- running statistics ------------------------------------------------------------------------
 

@@ -26,9 +26,10 @@ from ..judging.subject import Subject
 from ..judging.verdicts import Result
 from .answers import CLEARLY_WRONG
 from .candidates import Candidate
+from .chosen_cases import FRESH_SEED
 from .extremes import tamed
 from .question import how_it_fails
-from .question_maker import FRESH_SEED, QuestionMaker
+from .question_maker import QuestionMaker
 from .series import Results, same_results, values_of
 
 #: The requirement violated by a function that keeps something of a call.

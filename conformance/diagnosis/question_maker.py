@@ -23,6 +23,7 @@ from ..engine.modes import checks_on, quick_cases
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
+from .chosen_cases import FRESH_SEED, evenly_spread, of_every_kind
 from .contrasts import with_another_form, with_cotangents_apart, with_new_statistics
 from .extremes import is_extreme, tamed
 from .question import Question, call_first, gradient_choices
@@ -45,9 +46,6 @@ _GROUPS_OF_A_KIND = 8
 
 #: Kinds of groups in which most mistakes of a formula show by much.
 _CLEAR_KINDS = ("normal", "one_hot", "edges")
-
-#: The seed for fresh cases: no user gives it.
-FRESH_SEED = 1 << 65
 
 #: Requirements violated by a function that remembers something of earlier calls.
 _ABOUT_MEMORY = frozenset({"CM-P2", "CM-P3", "CM-P4", "CM-P5"})
@@ -241,9 +239,10 @@ class QuestionMaker:
         not.
         """
         plain = [tamed(one) for one in self._deck() if one.n and one.count_of_groups and not one.large]
-        most = _FRESH_CASES_SLOW if self.subject.slow else _FRESH_CASES
+        slow = self.subject.slow
+        some = evenly_spread(plain, _FRESH_CASES_SLOW) if slow else of_every_kind(plain, _FRESH_CASES)
         single = (one for one in plain if one.n == 1)
-        return self._plain_questions_on([*plain[:: max(1, len(plain) // most)], *islice(single, 1)])
+        return self._plain_questions_on([*some, *islice(single, 1)])
 
     def fresh_checks_of(self, requirement: str) -> Iterator[Question]:
         """The check of a requirement, on cases that were not chosen for it."""

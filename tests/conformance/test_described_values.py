@@ -43,10 +43,11 @@ def infinite_from_100(y, dtype):
     return np.where(np.abs(y) < 100, y, np.inf).astype(dtype)
 
 
-def test_a_few_infinite_values_do_not_hide_what_all_values_are():
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_a_few_infinite_values_do_not_hide_what_all_values_are(dtype):
     """An infinite value lies within no rounding of a finite one: y is not infinite, and no input was rounded."""
     target = resolve(layer_norm_by(through_float16), op="layer_norm", framework="numpy")
-    (cause,) = run(target, dtypes=("float32",), explain=True, forward_only=True).causes
+    (cause,) = run(target, dtypes=(dtype,), explain=True, forward_only=True).causes
     assert cause.sentence == "y is the right value rounded to float16."
 
 

@@ -21,10 +21,11 @@ from ...engine.folding import priority
 from ...engine.modes import cases_in, quick_cases
 from ...judging.subject import Subject
 from ...judging.verdicts import Result
+from ..chosen_cases import FRESH_SEED, of_every_kind
 from ..contrasts import with_cotangents_apart, with_new_statistics
 from ..extremes import tamed
 from ..question import results_if_any
-from ..question_maker import FRESH_SEED, ITS_OWN_SIDES
+from ..question_maker import ITS_OWN_SIDES
 from ..search import Search
 from .axes import axes_relations
 from .backward import backward_relations
@@ -411,10 +412,10 @@ class Describer:
         return [*cases, *(changed for one in some for changed in self._contrasts[id(one)])]
 
     def _of_deck(self, seed: int, number: int | None) -> list[Description]:
-        """About this number of the deck's ordinary cases, evenly spread; for None all, and those of one purpose too."""
+        """About this number of the deck's ordinary cases, of every kind; for None all, and those of one purpose too."""
         deck = [one for one in quick_cases(self.observer.subject, seed) if _ordinary(one)]
         plain = [one for one in deck if not one.only]
-        some = plain[:: max(1, len(plain) // (_FORMING_CASES if number is None else number))]
+        some = of_every_kind(plain, _FORMING_CASES if number is None else number)
         # Few cases of a deck have float32 parameters beside 16-bit data. Others may, to see whether that is the reason.
         mixed = [attrs.evolve(one, mixed=True) for one in some] if self._is_of_mixed_dtypes() else []
         return [*(deck if number is None else some), *mixed]
