@@ -28,9 +28,10 @@ from .alike import in_one
 from .cause import Cause
 from .consequences import Consequences, widest
 from .convention_search import ConventionSearch, Excuse, in_one_class
+from .explanation import Explanation
 from .patterns.describer import Describer
 from .patterns.pattern import Pattern
-from .search import Explanation, Search
+from .search import Search
 from .second import SecondSearch
 from .violations import is_violation
 
@@ -96,12 +97,7 @@ def _causes_of_binding(
     unexplained: set[str] = set()
     for dtype in sorted({result.dtype for result in violations}, key=DTYPES_BY_CLARITY.index):
         here = [result for result in violations if result.dtype == dtype]
-        satisfied = frozenset(
-            one.requirement
-            for one in report.results
-            if (one.target, one.op, one.binding, one.dtype) == (target.name, binding.operator, binding.name, dtype)
-            and one.verdict in (Verdict.PASS, Verdict.DEVIATES)
-        )
+        satisfied = _satisfied(report, (target.name, binding.operator, binding.name, dtype))
         search = Search(_subject(run, target, binding, dtype, report), here, satisfied, known)
         conventions = ConventionSearch(search, frozenset(unexplained))
         # A mistake that is known from another dtype may be hidden here only by rounding. What is rounded in one 16-bit
@@ -114,7 +110,7 @@ def _causes_of_binding(
             for excuse in excused:
                 causes += [] if excuse.beside is None else _causes_of(search.subject, excuse.beside)
         elif found is not None:
-            second = SecondSearch.after(search, found).found()
+            second = SecondSearch(search, found).found()
             found = second if second is not None and _causes_of(search.subject, second) else found
             found = None if search.lacks_gradients_beside(found) else found
         if found is not None:
@@ -132,6 +128,12 @@ def _causes_of_binding(
         for excuse in in_one_class(excuses)
         if (left := tuple(name for name in excuse.excuses if name not in named))
     ]
+
+
+def _satisfied(report: Report, place: tuple[str, str, str, str]) -> frozenset[str]:
+    """The requirements that a binding was judged by in a dtype and satisfies."""
+    holds = (Verdict.PASS, Verdict.DEVIATES)
+    return frozenset(one.requirement for one in report.results if _place(one) == place and one.verdict in holds)
 
 
 def _cause(subject: Subject, sentence: str, identifier: str, explains: tuple[str, ...], **more: Any) -> Cause:

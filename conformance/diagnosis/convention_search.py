@@ -22,9 +22,10 @@ from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
 from .convention_words import remedy_of, sentence_of
+from .explanation import Explanation
 from .question import Question
 from .question_maker import is_about_derivatives
-from .search import Explanation, Search
+from .search import Search
 
 #: Requirements about 16-bit data with float32 parameters; those of them that are about the dtypes of results.
 _MIXED = ("CM-D1", "CM-D2", "CM-D3")
@@ -85,7 +86,8 @@ class ConventionSearch:
     _libraries: dict[tuple[Any, ...], Library] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._libraries = {self.search.library.kind: self.search.library}
+        library = self.search.asked.library
+        self._libraries = {library.kind: library}
 
     @cached_property
     def found(self) -> tuple[Excuse, ...]:

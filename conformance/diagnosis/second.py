@@ -10,50 +10,47 @@ import attrs
 from ..checks.registry import COSTLY
 from ..judging.truth import is_about_gradients
 from .answers import Answer
+from .asked_subject import AskedSubject
 from .candidates import Candidate, paired
+from .explanation import ASKED_AGAIN, Explanation
 from .following import follow
 from .question import Question
-from .search import ASKED_AGAIN, Explanation, Search
+from .search import Search
 
 
-@attrs.define(slots=False)
-class SecondSearch(Search):
+@attrs.frozen(slots=False)
+class SecondSearch:
     """
-    The search for a second mistake in a subject of which one is known.
+    The search for a second mistake in a subject of which one is known; it knows all answers of the first search.
 
     Two unrelated mistakes are not found together, because the most telling violations may all belong to one of them. If
     violations are left, each mistake against one of those requirements is tried together with the first.
     """
 
-    first: Explanation = attrs.field(kw_only=True)
+    search: Search
+    first: Explanation
 
-    @classmethod
-    def after(cls, search: Search, first: Explanation) -> SecondSearch:
-        """The search for what a first mistake leaves. It keeps all questions and answers of the earlier search."""
-        second = cls(search.subject, search.violations, search.satisfied, search.known, first=first)
-        vars(second).update(vars(search))
-        return second
+    @property
+    def _asked(self) -> AskedSubject:
+        return self.search.asked
 
     def found(self) -> Explanation | None:
         """The first mistake with a second that explains more; None if there is no such second."""
-        if self.subject.slow or any(len(one.faults) > 1 for one in self.first.candidates):
+        if self._asked.subject.slow or any(len(one.faults) > 1 for one in self.first.candidates):
             return None
-        if self._varying is not None:
+        varying, checks = self.search.varying, self._asked.violated_checks
+        if varying is not None:
             # Where the target is off by a rounding, every function that is right there answers as it does.
-            clear = [name for name, question in self._violated_checks.items() if self.answer(question).clearly_wrong]
+            clear = [name for name, question in checks.items() if self._asked.answer(question).clearly_wrong]
             left = [name for name in clear if not self._first_may_explain(name)]
-            matching = [
-                one for one in self._pairs_for(left) if self._agrees_on_second(one) and self._varying.changes_like(one)
-            ]
-            return self._explain_varying(matching) if matching else None
-        left = [name for name, question in self._violated_checks.items() if not self._first_accounts_for(question)]
-        agreeing = [
-            one
-            for one in self._pairs_for(left)
-            if self._agrees_on_second(one) and self._agrees(one, self._other_questions(left, one))
-        ]
-        matching = [one for one in self._survivors(agreeing) if self._agrees_on_second(one, elsewhere=True)]
-        return self._explain(matching) if matching else None
+            pairs = (one for one in self._pairs_for(left) if self._agrees_on_second(one))
+            matching = [one for one in pairs if varying.changes_like(one)]
+            return Explanation.of_varying(matching, self._asked) if matching else None
+        left = [name for name, question in checks.items() if not self._first_accounts_for(question)]
+        pairs = (one for one in self._pairs_for(left) if self._agrees_on_second(one))
+        agreeing = [one for one in pairs if self._asked.agrees(one, self._other_questions(left, one))]
+        matching = [one for one in self.search.survivors(agreeing) if self._agrees_on_second(one, elsewhere=True)]
+        return Explanation.of(matching, self._asked) if matching else None
 
     def _agrees_on_second(self, both: Candidate, *, elsewhere: bool = False) -> bool:
         """
@@ -63,9 +60,10 @@ class SecondSearch(Search):
         finite.
         """
         own = next(fault.requirement for fault in both.faults if fault.name not in self._first_names)
-        shown = self._violated_checks[own]
-        others = self._on_other_cases(shown) if elsewhere and own not in COSTLY else ()
-        return all(self._same(both, question) for question in (shown, *self._fresh_checks_of([own]), *others))
+        shown = self._asked.violated_checks[own]
+        others = self._asked.on_other_cases(shown) if elsewhere and own not in COSTLY else ()
+        questions = (shown, *self._asked.fresh_checks_of([own]), *others)
+        return all(self._asked.same(both, question) for question in questions)
 
     @property
     def _first_names(self) -> set[str]:
@@ -74,7 +72,7 @@ class SecondSearch(Search):
 
     def _first_accounts_for(self, question: Question) -> bool:
         """Whether the first mistake answers as the target does, apart from derivatives that follow from its formula."""
-        if any(self._same(one, question) for one in self.first.candidates):
+        if any(self._asked.same(one, question) for one in self.first.candidates):
             return True
         return (question.derivative or self._first_agrees_on_outputs(question)) and self._derivatives_follow
 
@@ -86,7 +84,7 @@ class SecondSearch(Search):
             kept = tuple(one for one in answer.comparisons if not is_about_gradients(one.output, inputs))
             return attrs.evolve(answer, comparisons=kept)
 
-        here = of_outputs(self.answer(question))
+        here = of_outputs(self._asked.answer(question))
         return bool(here.comparisons) and any(
             here.agrees(of_outputs(one.answer(question))) for one in self.first.candidates
         )
@@ -94,23 +92,23 @@ class SecondSearch(Search):
     @cached_property
     def _derivatives_follow(self) -> bool:
         """Whether the target's gradients are not the first mistake's own, but the derivatives of its formula."""
-        plain = [*self._maker.plain_questions, *self._maker.fresh_questions]
-        asked = [one for one in plain if one.derivative and not self._is_unsupported(one)]
+        plain = self._asked.plain_questions
+        asked = [one for one in plain if one.derivative and not self._asked.is_unsupported(one)]
         for first in self.first.candidates:
-            others = [one for one in asked if not self._same(first, one)]
-            if others and all(follow(first, one, self.answer(one)) for one in others):
+            others = [one for one in asked if not self._asked.same(first, one)]
+            if others and all(follow(first, one, self._asked.answer(one)) for one in others):
                 return True
         return False
 
     def _first_may_explain(self, name: str) -> bool:
         """Whether the first mistake explains a violation, or shows it by itself in one of several calls."""
-        question = self._violated_checks[name]
+        question = self._asked.violated_checks[name]
         asked = (question.answered_by(one.subject) for one in self.first.candidates for _ in range(ASKED_AGAIN))
         return name in self.first.explains or any(answer.words for answer in asked)
 
     def _pairs_for(self, left: list[str]) -> Iterator[Candidate]:
         """Each first mistake, paired with each mistake against a requirement that is left."""
-        for other in self._candidates:
+        for other in self.search.candidates:
             if other.faults[0].requirement in left and other.faults[0].name not in self._first_names:
                 for first in self.first.candidates:
                     both = paired(first, other)
@@ -119,8 +117,6 @@ class SecondSearch(Search):
 
     def _other_questions(self, left: list[str], both: Candidate) -> list[Question]:
         """The other questions that both together have to answer as the target does."""
-        known = self._questions([question for name, question in self._violated_checks.items() if name not in left])
-        return [
-            *known,
-            *(self._violated_checks[name] for name in left if both.answer(self._violated_checks[name]).words),
-        ]
+        checks = self._asked.violated_checks
+        known = self._asked.questions([question for name, question in checks.items() if name not in left])
+        return [*known, *(checks[name] for name in left if both.answer(checks[name]).words)]

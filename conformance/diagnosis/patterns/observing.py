@@ -106,6 +106,16 @@ class Observer:
             self._answers.pop((id(case), derivative), None)
 
     @property
+    def operator(self) -> str:
+        """The operator of the subject."""
+        return self.subject.operator
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit of calls, so that nothing is tried that takes many."""
+        return self.most is not None
+
+    @property
     def exhausted(self) -> bool:
         """Whether no further call may be made."""
         return self.most is not None and self.subject.calls >= self.most
@@ -132,6 +142,15 @@ class Observer:
         for case in cases:
             for derivative in (False, True):
                 yield from self._observed(case, derivative=derivative)
+
+    def fails(self, case: Case) -> bool:
+        """Whether the call of a case fails, or that for its gradients."""
+        answers = (self.answer(case, derivative=derivative) for derivative in (False, True))
+        return any(answer is not None and answer.words for answer in answers)
+
+    def is_wrong(self, case: Case) -> bool:
+        """Whether a call of a case fails or returns a wrong result."""
+        return any(one.wrong.any() for one in self.observed([case])) or self.fails(case)
 
     def probed(self, name: str) -> list[ObservedResult]:
         """An output or a gradient of every case that was asked so far, whatever for."""

@@ -70,6 +70,14 @@ class Place:
 EVERYWHERE = Place("", lambda one: True)
 
 
+def where(one: ObservedResult, place: Place | None) -> Array:
+    """Which elements of a result are in a place; without a place, those that are wrong."""
+    if place is None:
+        return one.wrong
+    mask = place.mask(one)
+    return np.zeros(one.got.shape, bool) if mask is None else mask
+
+
 @attrs.frozen
 class Share:
     """How many elements are wrong and how many are judged, outside a place and inside it."""
