@@ -22,6 +22,8 @@ from .observing import ObservedResult
 _CALLS_IN_A_ROW = 48
 #: Calls after which leftovers of other arguments are gone; what is kept for good is still there.
 _CALLS_TO_SETTLE = 3
+#: More times that a call is made after another one, and is wrong: of a race, one call is right by chance and one wrong.
+_AGAIN = 3
 #: Cases that are tried, and how many must say the same if the others say nothing.
 _MOST_CASES, _MIN_AGREEING = 4, 2
 
@@ -165,17 +167,27 @@ def _depends_on_last_call(subject: Subject, case: Case) -> str:
     for name in _nonempty(case):
         before = case.replace(**{name: later.inputs[name]})
         for gradients in gradient_choices(subject):
-            results_if_any(subject, case, gradients=gradients)
-            settled = results_if_any(subject, case, gradients=gradients)
-            first = results_if_any(subject, before, gradients=gradients)
-            after = results_if_any(subject, case, gradients=gradients)
-            for result, got in after.items() if settled and first else ():
-                if not is_right(subject, case, result, settled[result]) or is_right(subject, case, result, got):
+            for result, got in _wrong_after(subject, case, before, gradients=gradients).items():
+                again = (_wrong_after(subject, case, before, gradients=gradients) for _ in range(_AGAIN))
+                if not all(result in found for found in again):
                     continue
                 if is_right(subject, before, result, got):
                     return f"{result} belongs to the {name} of the previous call, if the shapes are the same"
                 return f"{result} is wrong after a call with the same shapes and another {name}, and right otherwise"
     return ""
+
+
+def _wrong_after(subject: Subject, case: Case, before: Case, *, gradients: bool) -> dict[str, Array]:
+    """The results of a case that are right in the second of two calls, and wrong right after another case."""
+    results_if_any(subject, case, gradients=gradients)
+    settled = results_if_any(subject, case, gradients=gradients)
+    between = results_if_any(subject, before, gradients=gradients)
+    after = results_if_any(subject, case, gradients=gradients)
+    return {
+        name: got
+        for name, got in (after.items() if settled and between else ())
+        if is_right(subject, case, name, settled[name]) and not is_right(subject, case, name, got)
+    }
 
 
 def _taken_from_a_cache(subject: Subject, case: Case) -> str:
@@ -200,11 +212,14 @@ def _changed_for_good(subject: Subject, case: Case) -> str:
     for name in _nonempty(case):
         for words, before in _calls_before(case, name):
             for gradients in gradient_choices(subject):
-                *_, settled = (results_if_any(subject, case, gradients=gradients) for _ in range(_CALLS_TO_SETTLE))
+                *_, last, settled = (
+                    results_if_any(subject, case, gradients=gradients) for _ in range(_CALLS_TO_SETTLE)
+                )
                 results_if_any(subject, before, gradients=gradients)
                 after = [results_if_any(subject, case, gradients=gradients) for _ in range(_CALLS_TO_SETTLE)]
-                for result, got in settled.items() if all(after) else ():
-                    if not any(np.array_equal(got, one[result], equal_nan=True) for one in after):
+                for result, got in settled.items() if last and all(after) else ():
+                    stays = np.array_equal(got, last[result], equal_nan=True)
+                    if stays and not any(np.array_equal(got, one[result], equal_nan=True) for one in after):
                         return f"{result} changes for good after a call with {words}: something of that call is kept"
     return ""
 
