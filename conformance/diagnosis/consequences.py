@@ -12,17 +12,14 @@ from ...adapters.dtypes import DTYPES
 from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
-from ..checks.later_calls import different_values, with_last_value_changed
 from ..checks.registry import Check
 from ..engine.folding import priority
-from ..engine.modes import checks_on, quick_cases
+from ..engine.modes import checks_on
 from ..engine.tally import Tally
-from ..judging.call_log import LoggedCall
 from ..judging.library import fitted
 from ..judging.subject import Subject
-from ..judging.truth import owner_of
-from ..judging.verdicts import Counterexample, Result
-from .chosen_cases import evenly_spread
+from ..judging.verdicts import Result
+from .calls_again import CallsAgain, is_in_inference
 from .following import is_derivative
 from .neutral import ASPECTS, Aspect, neutral
 from .question import Question
@@ -45,20 +42,10 @@ _STATISTICS = {"new_running_mean": ("BN-S1",), "new_running_var": ("BN-S2",)}
 _MODES = ("LN-L15", "RM-L15", "GN-L15", "IN-L15")
 _COMPOSED = ("RS-F1", "PR-F1", "PO-F1", "HW-F1", "MH-F1")
 
-#: Stands for NaN and infinity: the smallest cases are of 0, 1 and -1, of which one value more may make a group that has
-#: the mean 0 and the variance 1 already.
-_PLAIN = 3
-
 #: Other requirements that compare with the exact values, and so fail where an aspect does. Below, those about several
 #: groups or sizes: one group alone does not show them.
 _ABOUT_EXACT_VALUES = frozenset({"BN-S1", "BN-S2", "BN-I1", "BN-I5"})
 _ABOUT_SEVERAL_GROUPS = frozenset({"CM-N8", "CM-S1"})
-
-#: Times a slow call is repeated to see whether it gives the same.
-_REPEATED_SLOW = 1
-
-#: Other cases on which a requirement has to hold once an aspect does not matter.
-_OTHER_CASES = 8
 
 
 @attrs.define
@@ -73,10 +60,12 @@ class Consequences:
     wide: Subject | None = None
     #: Found so far: each requirement that follows from others, with its roots. Such a requirement is not a cause.
     roots: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
+    again: CallsAgain = attrs.field(init=False)
     _checks: dict[str, Check] = attrs.field(init=False)
     _by_id: dict[str, Result] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self.again = CallsAgain(self.subject)
         self._checks = {check.requirement: check for check in checks_on(self.subject)}
         self._by_id = {result.requirement: result for result in self.violations}
 
@@ -111,14 +100,6 @@ class Consequences:
         """The first of these that is violated; empty if none is."""
         return next((name for name in ids if name in self._by_id), "")
 
-    def _case_of(self, shown: Counterexample, call: LoggedCall | None = None, g: np.ndarray | None = None) -> Case:
-        """The case of the call that shows a violation, or of another call of its check, with a cotangent of its own."""
-        inputs = {name: value for name, value in shown.inputs.items() if name != "g"}
-        inputs, settings = (inputs, shown.settings) if call is None else (call.inputs, call.settings)
-        g = shown.inputs["g"] if g is None else g
-        assert g is not None
-        return Case(self.subject.operator, inputs, settings, g, parts=shown.parts)
-
     # -- the same exception ------------------------------------------------------------------------
 
     def _trace_exceptions(self) -> None:
@@ -135,26 +116,11 @@ class Consequences:
     def _trace_inference(self) -> None:
         """A wrong value in inference mode follows from another y there if the call has another y on plain data too."""
         leading = self._violated(_MODES) or self._violated(_COMPOSED)
-        if not leading or not (leading in _MODES or _is_in_inference(self._by_id[leading].counterexample)):
+        if not leading or not (leading in _MODES or is_in_inference(self._by_id[leading].counterexample)):
             return
         for name, result in self._unexplained():
-            if result.counterexample is not None and self._is_wrong_in_inference(result.counterexample):
+            if result.counterexample is not None and self.again.is_wrong_in_inference(result.counterexample):
                 self._record(name, leading)
-
-    def _is_wrong_in_inference(self, shown: Counterexample) -> bool:
-        """Whether y of a call in inference mode is wrong once its inputs have neither NaN nor infinity."""
-        if shown.failure or not _is_in_inference(shown):
-            return False
-        case = self._case_of(shown)
-        given = {name: value for name, value in case.inputs.items() if value is not None}
-        plain = case.replace(
-            **{name: np.where(np.isfinite(value), value, _PLAIN).astype(value.dtype) for name, value in given.items()}
-        )
-        try:
-            y = self.subject.outputs(plain, "inference")["y"]
-        except CALL_FAILED:
-            return False
-        return self.subject.judge_output(plain, "y", y, note="in inference mode").violated
 
     # -- memory of earlier calls ---------------------------------------------------------------------
 
@@ -165,31 +131,14 @@ class Consequences:
             return False
         if "CM-P2" in self.explained or result.counterexample is None:
             return True
-        return not self._repeats_itself(result.counterexample)
+        return not self.again.repeat_themselves(result.counterexample)
 
     def _trace_memory(self) -> None:
         """A violation whose calls are right after a different call follows from what the function remembers (CM-P2)."""
         for name, result in self._unexplained():
             own = not name.startswith("CM-") or name == "CM-S1"
-            if own and self._is_right_after_another(result):
+            if own and self.again.is_right_after_another(result):
                 self._record(name, "CM-P2")
-
-    def _is_right_after_another(self, result: Result) -> bool:
-        """Whether all calls that show a violation, and their gradients, are right after a call with other values."""
-        shown = result.counterexample
-        if shown is None:
-            return False
-        asked = {id(one.inputs): one for one in shown.calls if one.inputs}
-        for ask in asked.values():
-            case = self._case_of(shown, ask, ask.g)
-            for derivative in (False, True) if any(one.does != "call" for one in shown.calls) else (False,):
-                with contextlib.suppress(*CALL_FAILED):
-                    before = different_values(case)
-                    self.subject.results(before, gradients=derivative)
-                answer = Question(case, result.violated_on, derivative=derivative).answered_by(self.subject)
-                if answer.words or any(one.worst_error() > 1 for one in answer.values.values()):
-                    return False
-        return bool(asked)
 
     # -- an aspect ---------------------------------------------------------------------------------
 
@@ -230,7 +179,7 @@ class Consequences:
         in_y = check.requirement in _FORMULA_OF_Y or check.of == "formula"
         tally = Tally(check)
         own = self._holds_on_neutral_case(tally, result.violated_on, aspects, in_y=in_y)
-        for description in self._other_descriptions() if own else ():
+        for description in self.again.other_descriptions() if own else ():
             self._holds_on_neutral_case(tally, description, aspects, in_y=in_y)
         return own and tally.violation is None and not tally.error
 
@@ -251,12 +200,6 @@ class Consequences:
         tally.run(self.subject, made, fit)
         return tally.judged > before and tally.violation is None
 
-    def _other_descriptions(self) -> Sequence[Description]:
-        cases = [
-            one for one in quick_cases(self.subject) if not one.mixed and one.n and "CM-S1" not in one.requirements
-        ]
-        return evenly_spread(cases, _OTHER_CASES)
-
     # -- running statistics ------------------------------------------------------------------------
 
     def _trace_statistics(self) -> None:
@@ -273,7 +216,7 @@ class Consequences:
         if result.counterexample is None:
             return False
         found = []
-        for case in (self._case_of(result.counterexample), *self._other_cases()):
+        for case in (self.again.case_of(result.counterexample), *self.again.other_cases()):
             with contextlib.suppress(*CALL_FAILED):
                 found.append(seen(case))
         return True in found and False not in found
@@ -321,11 +264,11 @@ class Consequences:
             leading = "" if shown is None else self._formula_of(shown.output, of)
             if not leading or shown is None or (of == "gradients" and leading in self.roots):
                 continue
-            if of and self._is_wrong_alone(result, gradients=of == "gradients"):
+            if of and self.again.is_wrong_alone(result, gradients=of == "gradients"):
                 self._record(name, leading)
             if name == "CM-P2":  # its calls do repeat themselves
                 self._record(name, leading)
-            if name == "CM-N8" and self._is_same_with_variance(shown):
+            if name == "CM-N8" and self.again.is_same_with_variance(shown):
                 self._record(name, leading)
 
     def _formula_of(self, output: str, of: str) -> str:
@@ -336,102 +279,6 @@ class Consequences:
             return self._violated(_FORMULA_OF_Y)
         return self._violated(_GRADIENTS.get(_gradient(output), ()))
 
-    def _is_wrong_alone(self, result: Result, *, gradients: bool) -> bool:
-        """Whether one of the calls that show a violation is wrong by itself, by more than the law may be broken by."""
-        shown = result.counterexample
-        if shown is None or (shown.envelope == 0 and not self._exceeds_both_envelopes(shown)):
-            return False
-        for ask in shown.calls:
-            if ask.does in (("vjp",) if gradients else ("call", "vjp")):
-                asked = shown.calls[ask.of] if ask.of is not None else ask
-                case = self._case_of(shown, asked, ask.g)
-                answer = Question(case, result.violated_on, derivative=gradients).answered_by(self.subject)
-                if any(value.worst_error() > 1 for value in answer.values.values()):
-                    return True
-        return False
-
-    def _exceeds_both_envelopes(self, shown: Counterexample) -> bool:
-        """Whether two sides that must have the same bits are farther apart than the envelopes of both."""
-        if shown.expected is None or shown.got is None:
-            return False
-        case = self._case_of(shown)
-        like = case.inputs.get(owner_of(shown.output))
-        if like is None:
-            return False
-        bound = self.subject.bound(case, shown.output)(False)
-        return not abs(shown.got - shown.expected) <= 2 * float(np.broadcast_to(bound, like.shape)[shown.index])
-
-    def _repeats_itself(self, shown: Counterexample) -> bool:
-        """
-        Whether the wrong value belongs to its call, whatever was called before: its bits stay, even after a call with
-        other values, and they were not kept from an earlier call with other arguments.
-        """
-        case, name = self._case_of(shown), shown.output
-        of_outputs = name in case.record.outputs
-        calls = self.subject.repeated_outputs if of_outputs else self.subject.repeated_gradients
-        self.subject.target.begin()
-        try:
-            (first,), _ = calls(case, 1), calls(different_values(case), 1)
-            others = calls(case, _REPEATED_SLOW if self.subject.slow else self.subject.repetitions(case))
-            before = [(one, calls(one, 1)[0][name]) for one in self._last_other_call(shown)]
-        except CALL_FAILED:
-            return False
-        if shown.got is None or float(first[name][shown.index]) != shown.got:
-            return False
-        alike = all(np.array_equal(first[name], one[name], equal_nan=True) for one in others)
-        as_before = [one for one, found in before if np.array_equal(first[name], found, equal_nan=True)]
-        return alike and not any(self._is_kept_from(case, one, name) for one in as_before)
-
-    def _is_kept_from(self, case: Case, before: Case, name: str) -> bool:
-        """
-        Whether a result that two calls share was kept from the first of them.
-
-        A wrong formula may give the same for both, for example if it looks at few values only. So the inputs that
-        differ between the two are changed in the same way in other cases. Such a formula tells some of those apart.
-        """
-        moved = [one for one, value in case.inputs.items() if not _same_array(value, before.inputs[one])]
-        gradients = name not in case.record.outputs
-        for fresh in self._other_cases():
-            given = {one: value for one in moved if (value := fresh.inputs.get(one)) is not None and value.size}
-            if len(given) < len(moved) or (gradients and owner_of(name) not in fresh.inputs):
-                continue
-            self.subject.target.begin()
-            with contextlib.suppress(*CALL_FAILED):
-                other = fresh.replace(**{one: with_last_value_changed(value) for one, value in given.items()})
-                first, later = (self.subject.results(one, gradients=gradients)[name] for one in (fresh, other))
-                if not np.array_equal(first, later, equal_nan=True):
-                    return False
-        return True
-
-    def _other_cases(self) -> Iterator[Case]:
-        """Cases other than those that show violations."""
-        for description in self._other_descriptions():
-            fit = fitted(description, self.subject.binding)
-            if fit is not None:
-                yield self.subject.new_library().fresh(fit)
-
-    def _last_other_call(self, shown: Counterexample) -> list[Case]:
-        """The last call before the violation that had other arguments, as a case; an empty list if there is none."""
-        asked, inputs = shown.calls[: shown.shown_by or 0], self._case_of(shown).inputs
-        found = [one for one in asked if not _same_inputs(one.inputs, inputs)]
-        return [self._case_of(shown, one) for one in found[-1:]]
-
-    def _is_same_with_variance(self, shown: Counterexample) -> bool:
-        """
-        Whether the value is just as wrong once each group has a variance. A missing variance is then not the reason.
-        """
-        case, name = self._case_of(shown), shown.output
-        rows = case.layout.rows(case.x).copy()
-        rows[np.ptp(rows.astype(np.float64), axis=1) == 0] = np.arange(rows.shape[1])
-        varied = case.replace(x=case.layout.back(rows))
-        self.subject.target.begin()
-        try:
-            found = self.subject.results(varied, gradients=name not in case.record.outputs)
-        except CALL_FAILED:
-            return False
-        bound = np.broadcast_to(self.subject.bound(case, name)(False), case.x.shape)[shown.index]
-        return shown.got is not None and abs(float(found[name][shown.index]) - shown.got) <= 2 * float(bound)
-
     # -- the same value ----------------------------------------------------------------------------
 
     def _trace_same_case(self) -> None:
@@ -439,20 +286,6 @@ class Consequences:
         for name, result in self._unexplained():
             if result.same_case_as in self.roots:
                 self._record(name, result.same_case_as)
-
-
-def _is_in_inference(shown: Counterexample | None) -> bool:
-    """Whether the call that shows a violation was made in inference mode."""
-    return shown is not None and shown.call is not None and shown.call.mode == "inference"
-
-
-def _same_inputs(some: Mapping[str, np.ndarray | None], others: Mapping[str, np.ndarray | None]) -> bool:
-    """Whether inputs are the same numbers."""
-    return all(_same_array(some.get(name), value) for name, value in others.items())
-
-
-def _same_array(one: np.ndarray | None, other: np.ndarray | None) -> bool:
-    return one is None or other is None or np.array_equal(one, other, equal_nan=True)
 
 
 def _gradient(output: str) -> str:
