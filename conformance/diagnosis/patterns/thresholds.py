@@ -14,6 +14,7 @@ from ...cases.sizes import Extent, extents, place_of, sized
 from .case_places import samples_of
 from .numbers import written_share
 from .observing import Observer
+from .size_rules import SizeRule, from_on, of_blocks, within
 
 #: Sizes at which a fault of size is searched, just past the limits of blocks.
 _LOOKED_AT = (9, 65, 129, 257, 513, 1025, 2049, 4097)
@@ -23,8 +24,6 @@ _ABOVE = ((1, 1), (1, 2), (1, 5), (1.5, 1), (2, -1), (2, 4), (3, 1))
 _BELOW = (0.95, 0.75, 0.5, 0.3)
 #: Small sizes, all of which are wrong where a path for small sizes is.
 _SMALL = (3, 4, 5, 7, 8, 9)
-#: Blocks that a wrong size may be a multiple of, besides the last right and the first wrong size.
-_BLOCKS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256, 384, 512, 768, 1000, 1024, 2048)
 #: More calls of the last right and of the first wrong size, so that a race seldom passes for a limit.
 _AGAIN = 3
 #: Wrong results are examined up to this many times the first wrong size.
@@ -32,8 +31,6 @@ _NEAR = 3
 #: Powers of two, and sizes with many divisors. If they are right, a block that divides them may be the reason.
 _POWERS = tuple(1 << power for power in range(1, 14))
 _DIVISIBLE = (48, 96, 192, 720, 768, 1000, 2520, 3072, 3840)
-#: Multiples of a block that are tried above the first wrong size, with sizes between and beside them.
-_MULTIPLES = 3
 
 #: Extents in words.
 _WORDS = {
@@ -49,28 +46,12 @@ _FEW_POSITIONS: Mapping[Groups, tuple[Callable[[int], Mapping[str, int]], str]] 
 
 
 @attrs.frozen
-class _Rule:
-    """A rule for which sizes are wrong, in words."""
-
-    #: Whether a size is wrong.
-    wrong: Callable[[int], bool]
-    #: The words after "y is", and a shorter form that says where it begins; {0} is what is counted.
-    clause: str
-    short: str
-    #: Sizes that distinguish it from similar rules.
-    distinguishing: tuple[int, ...] = ()
-    #: Whether every tried size follows it; whether every larger size is wrong.
-    followed: bool = True
-    goes_on: bool = False
-
-
-@attrs.frozen
 class Threshold:
     """The sizes of one extent that are wrong."""
 
     extent: Extent
     right_up_to: int
-    rule: _Rule
+    rule: SizeRule
     #: Wrong cases.
     cases: tuple[Case, ...]
     #: What is counted, if it is not what the extent counts.
@@ -102,9 +83,9 @@ def thresholds(observer: Observer, violated: Sequence[Description], wrong: Seque
     A rule by which one of those is right is none: the sweep has easy values. A slow target is not asked: that takes too
     many calls.
     """
-    if observer.most is None:
+    if not observer.limited:
         shown = [case for one in violated if (case := observer.case(one)) is not None]
-        tried = (_threshold(observer, one, shown) for one in extents(observer.subject.operator))
+        tried = (_threshold(observer, one, shown) for one in extents(observer.operator))
         found = [one for one in tried if one is not None]
         found = [_of_all_values(observer, one) for one in found]
         values = (_of_values(observer, one) for one in found)
@@ -134,7 +115,7 @@ def _of_values(observer: Observer, found: Threshold) -> Threshold | None:
     few = (attrs.evolve(one, **fields(one.n)) for one in (low, high))  # type: ignore[arg-type]
     if [bool(_is_wrong_on(observer, one)) for one in few] != [False, True]:
         return None
-    return attrs.evolve(found, rule=_from_on(low.n, high.n), instead=counted)
+    return attrs.evolve(found, rule=from_on(low.n, high.n), instead=counted)
 
 
 def _of_all_values(observer: Observer, found: Threshold) -> Threshold:
@@ -147,11 +128,11 @@ def _of_all_values(observer: Observer, found: Threshold) -> Threshold:
     if [_is_wrong_on(observer, one) for one in (less(high), more(low))] != [False, True]:
         return found
     sizes = (one.n * one.count_of_groups for one in (low, high))
-    return attrs.evolve(found, rule=_from_on(*sizes), instead="values in x")
+    return attrs.evolve(found, rule=from_on(*sizes), instead="values in x")
 
 
 def _sized(observer: Observer, extent: Extent, size: int, place: int | None) -> Description:
-    return sized(observer.subject.operator, extent, size, place=place)
+    return sized(observer.operator, extent, size, place=place)
 
 
 def _next_to_limit(observer: Observer, found: Threshold) -> list[Description]:
@@ -217,8 +198,8 @@ class _Sizes:
             return None
         # Where other extents may count too, a limit is first told in values (_of_values).
         if self.extent.name in _OTHER_EXTENT:
-            from_on, first = _from_on(low, high), self.case(high)
-            if first is None or any(_refutes(self.observer, one, self.extent, from_on, first) for one in cases):
+            rule, first = from_on(low, high), self.case(high)
+            if first is None or any(_refutes(self.observer, one, self.extent, rule, first) for one in cases):
                 return None
         rule = self._rule(low, high)
         # Only sizes not far above: farther up nearly everything is wrong, which hides the values that are right.
@@ -234,7 +215,7 @@ class _Sizes:
         wrong, right = self._neighbours(wrong, right, wrong_above=False)
         self._look([*_SMALL, wrong // 2, 2 * right, 3 * right + 1, *_LOOKED_AT])
         clause = f"right from {right} {{0}} on, wrong up to {wrong}"  # what is wrong comes last: "there" follows it
-        rule = _Rule(lambda size: size <= wrong, clause, f"up to {wrong} {{0}}")
+        rule = SizeRule(lambda size: size <= wrong, clause, f"up to {wrong} {{0}}")
         if share := self._same_error(wrong, right):
             error = (
                 f"by about as much at every number of {{0}}, up to {written_share(share)} of the largest right value"
@@ -286,53 +267,35 @@ class _Sizes:
                 return False
         return True
 
-    def _rule(self, low: int, high: int) -> _Rule:
+    def _rule(self, low: int, high: int) -> SizeRule:
         """The plainest rule that all tried sizes follow, including those that distinguish it from other rules."""
         above = sorted({int(high * times) + more for times, more in _ABOVE} - {high})
         below = sorted({max(2, int(low * share)) for share in _BELOW})
         # A mistake that begins past a block may be absent at its multiples.
         self._look([*above, *below, 2 * low, 3 * low, 4 * low, *_DIVISIBLE, *_POWERS])
         for rule in self._rules(low, high):
-            if self._holds(rule) and self._look(rule.distinguishing) and self._holds(rule):
-                return rule
+            if self._holds(rule):
+                self._look(rule.distinguishing)
+                if self._holds(rule):
+                    return rule
         where = f"at {high} {{0}}"
-        return _Rule(bool, f"wrong {where}, and not at every larger number; right at {low}", where, followed=False)
+        return SizeRule(bool, f"wrong {where}, and not at every larger number; right at {low}", where, followed=False)
 
-    def _look(self, sizes: Sequence[int]) -> bool:
+    def _look(self, sizes: Sequence[int]) -> None:
         for size in sizes:
             if 1 < size <= self.extent.largest:
                 self.wrong(size)
-        return True
 
-    def _holds(self, rule: _Rule) -> bool:
+    def _holds(self, rule: SizeRule) -> bool:
+        """Whether every size that was tried follows a rule."""
         return all(wrong is None or wrong == rule.wrong(size) for size, wrong in self.known.items())
 
-    def _rules(self, low: int, high: int) -> Iterator[_Rule]:
-        yield _from_on(low, high)
-        for block in (*_BLOCKS, low, high):
-            sizes = _multiples(block, high)
-            up_to = f"right up to {low} {{0}}" if low > 1 else "right"
-            yield _Rule(
-                lambda size, block=block: size >= high and size % block != 0,
-                f"{up_to} and at every larger multiple of {block}, wrong at every other number",
-                f"from {high} {{0}} on but at multiples of {block}",
-                sizes,
-            )
-            if high % block == 0:
-                yield _Rule(
-                    lambda size, block=block: size >= high and size % block == 0,
-                    f"right at every number of {{0}} but {high} and every larger multiple of {block}",
-                    f"at multiples of {block} {{0}} from {high} on",
-                    sizes,
-                )
+    def _rules(self, low: int, high: int) -> Iterator[SizeRule]:
+        yield from_on(low, high)
+        yield from of_blocks(low, high)
         last = self._last_of_band(high)
         if last is not None:
-            band = f"at {high}" if last == high else f"from {high} to {last}"
-            yield _Rule(
-                lambda size: high <= size <= last,
-                f"right up to {low} {{0}} and from {last + 1} on, wrong {band}",
-                f"{band} {{0}}",
-            )
+            yield within(low, high, last)
 
     def _last_of_band(self, high: int) -> int | None:
         """The last wrong size before one that is right again."""
@@ -350,7 +313,7 @@ def _is_refuted(observer: Observer, found: Threshold, cases: Sequence[Case]) -> 
     return any(_refutes(observer, one, found.extent, found.rule, found.cases[0]) for one in cases if found.cases)
 
 
-def _refutes(observer: Observer, shown: Case, extent: Extent, rule: _Rule, first: Case) -> bool:
+def _refutes(observer: Observer, shown: Case, extent: Extent, rule: SizeRule, first: Case) -> bool:
     """Whether a case has a size that should be right, and a wrong result that the first wrong size has."""
     size = _size_of(shown, extent)
     if size is None or rule.wrong(size):
@@ -375,20 +338,6 @@ def _size_of(case: Case, extent: Extent) -> int | None:
         "channels of a group": layout.width,
     }
     return sizes.get(name)
-
-
-def _from_on(low: int, high: int) -> _Rule:
-    """The rule of a size from which on everything is wrong."""
-    clause, short = f"right up to {low} {{0}}, wrong from {high} on", f"from {high} {{0}} on"
-    return _Rule(lambda size: size >= high, clause, short, goes_on=True)
-
-
-def _multiples(block: int, high: int) -> tuple[int, ...]:
-    """Multiples of a block above a size, with sizes beside them and half-way between two."""
-    first = -(-high // block)
-    sizes = [block * times for times in range(first, first + _MULTIPLES + 1)]
-    between = [size + more for size in sizes for more in (1, block // 2, -1)]
-    return tuple(size for size in (*sizes, *between) if size > high)
 
 
 def _is_wrong_on(observer: Observer, description: Description) -> bool | None:
