@@ -10,7 +10,8 @@ import attrs
 
 from ...spec.operators import OPERATORS
 from ..judging.verdicts import Result
-from .assertion import Assertion, assertion
+from .assertion import assertion
+from .assertion_lines import Assertion
 from .language import Language, language_of
 from .probe import Runner, StepOutcome, indented, probe, seen
 from .source import Source
