@@ -147,17 +147,13 @@ class QuestionMaker:
         if fit is None:
             return None
         case = self.library.case(fit) if self.preceded_by is None else self._with_new_values(fit)
-        if check is None:
-            bessel = self.subject.conventions.get("running_variance") == "bessel"
-            ignored_output = "new_running_var" if bessel else ""
-            if case.bulky:
-                return None
-            return Question(
-                case, fit, derivative=derivative, ignored_output=ignored_output, preceded_by=self.preceded_by
-            )
-        if not check.when(case):
-            return None
-        return Question(case, fit, check, derivative=is_about_derivatives(check), preceded_by=self.preceded_by)
+        before = self.preceded_by
+        if check is not None:
+            derivative = is_about_derivatives(check)
+            return Question(case, fit, check, derivative, preceded_by=before) if check.when(case) else None
+        bessel = self.subject.conventions.get("running_variance") == "bessel"
+        ignored = "new_running_var" if bessel else ""
+        return None if case.bulky else Question(case, fit, None, derivative, ignored, before)
 
     def _with_new_values(self, fit: Description) -> Case:
         """
