@@ -214,6 +214,7 @@ class Composed:
             error = error + u * (near + error) + eta
             if uses:
                 error = error + uses * (u * number.magnitude + eta)
+                error = np.where(number.magnitude + error < a.largest_data, error, np.inf)
         judged = (number.product_bound < number.rounding.largest / 4) | number.stored
         judged = judged & (error < number.rounding.largest / 4)  # no NaN either (R6)
         error = np.where(judged, error * EVALUATION_FACTOR, np.inf)

@@ -130,9 +130,14 @@ class DerivativeEnvelope:
         x_bar, g_bar = np.where(judged, x_bar, np.inf), np.where(judged, g_bar, np.inf)
         all_judged = layout.stretches(np.broadcast_to(judged, self.rows.x.shape)).all(axis=(0, 2))
         gamma_bar = np.where(all_judged, gamma_bar, np.inf)
+        value = self._value(of_gamma)
+        if ar.u < ar.u_parameter:  # gamma is used in the call and in its gradient: each use has a share of its own
+            gamma_bar = gamma_bar + ar.u_parameter * (value + gamma_bar) + 2 * ar.eta_parameter
+            # Shares that overflow with opposite signs are NaN together. Only 16-bit data has a narrower gamma: its own.
+            gamma_bar = np.where(value + gamma_bar < ar.largest_data, gamma_bar, np.inf)
         return (
             rounded(x_bar, self._value(of_x), ar.u_data, ar.eta_data),
-            rounded(gamma_bar, self._value(of_gamma), ar.u_parameter, ar.eta_parameter),
+            rounded(gamma_bar, value, ar.u_parameter, ar.eta_parameter),
             rounded(g_bar, self._value(of_g), ar.u_data, ar.eta_data),
         )
 

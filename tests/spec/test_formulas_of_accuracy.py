@@ -229,6 +229,28 @@ def test_derivatives_of_second_order(kind: Class, name: str, operator: str):
     agree(found, drawn.rounded(page, page["E"], z, composed.u_data, composed.eta_data), slack)
 
 
+@pytest.mark.parametrize("kind", [*CLASSES, Class("bfloat16"), Class("float16")], ids=str)
+def test_the_second_derivative_of_gamma(kind: Class):
+    """A17: the bounds of a sum over the groups, and in a narrower format the rounding of two shares."""
+    drawn, composed = Drawn(kind, 7, "layer_norm"), kind.with_large_eta().composed
+    sizes = {one: abs(array(getattr(drawn, one))) for one in ("x", "g", "a")}
+    sizes |= {"every term positive": True, "n": drawn.n}
+
+    def majorant(xhat: Any, r: Any) -> Any:
+        return evaluate("g r P a", World("layer_norm", {**sizes, "xhat": xhat, "r": r}))
+
+    exact = drawn.page(arithmetic=composed)
+    factors = [exact["gamma"] * exact["g"] + exact["b"] * exact["g"], exact["a"]]
+    page = drawn.page("A17", arithmetic=composed, Q=majorant, c=drawn.layout.sharing, factors=factors)
+    error, z = page["E"].sum(axis=0), majorant(abs(page["xhat"]), page["r"]).sum(axis=0)
+    (shares,) = (step for step in blocks()["A17"] if step.conditions == ("gamma", "narrower"))
+    if composed.u < composed.u_parameter:
+        error = evaluate(shares.text, {**page.values, "xhat": 0, "r": 0, "Q": lambda *_: z, "E": error})
+    found = bars(DerivativeEnvelope(drawn.code), drawn)[1]
+    slack = 40 * mpf(2) ** -53 * np.max(z)
+    agree(found, drawn.rounded(page, error, z, composed.u_parameter, composed.eta_parameter), slack)
+
+
 #: Where each formula and each rule of the page is evaluated.
 EVALUATED = {
     "test_formulas_of_accuracy": {*STATISTICS, *MEAN_SQUARE, *(f"A{k}" for k in range(9, 18))},

@@ -24,7 +24,11 @@ from normspec.reference.bounded_functions import tensor_sum
 from normspec.reference.bounded_gradients import accumulated
 from normspec.reference.composed import Composed
 from normspec.reference.envelope import OperatorEnvelope, envelope_of
+from normspec.reference.envelope_derivatives import DerivativeEnvelope
+from normspec.reference.envelope_results import RowEnvelope
+from normspec.reference.envelope_rows import Rows
 from normspec.reference.values import Float64Numbers
+from normspec.spec.layout import Layout
 from normspec.spec.parts import Part
 
 from .page_bounds import Bounds, Step, rules
@@ -277,7 +281,7 @@ def test_what_may_itself_overflow():
 @pytest.mark.parametrize("scale", [1.0, 2.0**-20])
 def test_derivatives_of_second_order(name: str, scale: float):
     """R4: Q of A17 at its largest in the group, n of it, and r^3 of the chain rule."""
-    (rule,) = rules("R4")
+    rule, _ = rules("R4")
     call = Call(kind=FLOAT32, x=scale * VALUES)
     page, envelope, direction = call.page(), call.envelope(), call.of_g
     mean, ones, none = FUNCTIONS["mean"], abs(array(direction.T)), np.zeros(1)
@@ -345,6 +349,34 @@ def said(label: str, largest: float, largest_f: float = 0.0, **values: float) ->
     env = {name: mpf(one) for name, one in {**values, "largest": largest, "largest_f": largest_f}.items()}
     labels = frozenset({label, *(("formed or returned",) if label in ("formed", "returned") else ())})
     return all(judged(step, labels, ChainMap(env, FUNCTIONS)) for step in rules("R5"))
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_shares_of_a_second_derivative(side: float):
+    """R4, R5: a share of gamma_bar, or of a second-order gradient of a composed operator, in a narrower format."""
+    largest, u = DATA.largest_data, DATA.u_data
+    _, rule = rules("R4")
+    further = 1 + 2.0**14 * (side - 1)  # more than the error in float32, which is not written out here
+    q = further * largest / (1 + u)
+    for arithmetic, labels in ((DATA, {"gamma", "narrower"}), (COMPUTED, {"gamma"})):
+        rows = Rows(np.array([[1.0, -1.0]]), 1.0, arithmetic)
+        envelope = DerivativeEnvelope(RowEnvelope(rows, np.ones(2), np.zeros(2), Layout.trailing((1, 2), 1)))
+        r = float(rows.r[0, 0])
+        # With every term positive P a is a + mean(a) + xhat mean(a xhat), and |xhat| is r.
+        a = np.full((1, 2), q / (r * (2 + r * r)))
+        found = envelope.vjp_vjp(np.ones((1, 2)), a, np.zeros(1), np.zeros(1))[1]
+        env = {"Q": lambda *_: mpf(q), "E": mpf(q * u), "xhat": mpf(0), "r": mpf(r), "largest_d": mpf(largest)}
+        assert np.isfinite(found).all() == judged(rule, frozenset(labels), ChainMap(env, FUNCTIONS))
+    parts = {"branch": Part("identity"), "shortcut": None, "activation": None}
+    call = Composed("residual", {"x": np.ones((1, 1), np.float16)}, {}, parts, DATA)
+    magnitude = side * largest / (1 + 2 * u)
+    number = Numbers().number(z=0.0, M=magnitude)
+    told = {"M": mpf(magnitude), "E": mpf(2 * u * magnitude + 3 * DATA.eta_data)}
+    told |= {"largest_d": mpf(largest), "largest": mpf(COMPUTED.largest)}
+    labels = frozenset({"returned", "narrower", "second order"})
+    expected = all(judged(step, labels, ChainMap(told, FUNCTIONS)) for step in rules("R5"))
+    assert np.isfinite(call._value(number, "x", uses=2).error) == expected
+    assert np.isfinite(call._value(number, "x").error)
 
 
 @pytest.mark.parametrize("side", SIDES)

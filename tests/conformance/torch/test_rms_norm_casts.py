@@ -26,6 +26,13 @@ def last(x, gamma, *, eps, axes):
     return (h if gamma is None else gamma * h).to(x.dtype)
 
 
+def early(x, gamma, *, eps, axes):
+    """One rounding, at the end; gamma is widened where it is used: in the call, and again in its gradient."""
+    h = x.to(torch.promote_types(x.dtype, torch.float32))
+    r = torch.rsqrt(h.pow(2).mean(axes, keepdim=True) + eps)
+    return (h * (r if gamma is None else r * gamma)).to(x.dtype)
+
+
 def _target(function) -> Target:
     return Target("own", "torch", BRIDGE.version, BRIDGE, (Binding("rms_norm", "own", function),))
 
@@ -51,3 +58,11 @@ def test_the_report_names_the_declaration():
     report = run(_target(before_gain), dtypes=("bfloat16",), requirements={"RM-F1", "RM-G2"}, explain=True)
     (subject,) = report.subjects
     assert subject["passes_under"] == ("cast=before-gain",)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_two_shares_of_a_second_gradient_are_rounded_one_by_one(dtype):
+    """Autograd adds gamma's second-order gradient from two uses, in gamma's format (A17): that is sound."""
+    for seed in range(3):
+        report = run(_target(early), dtypes=(dtype,), requirements={"RM-G9", "RM-G13"}, seed=seed)
+        assert report.conforms and all(one.cases for one in report.results)
