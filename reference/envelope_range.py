@@ -95,7 +95,12 @@ class Range:
             return inside & (np.abs(gamma * self.rows.xh) <= self.stored_limit)
 
     def dx_stored(self, h: Array) -> Inside:
-        """Whether the data's format holds h = gamma g, and the three parts of dx before they are added (R3)."""
+        """
+        Whether the data's format holds what a class stores on the way to dx (R3).
+
+        That is h = gamma g, and the three parts of dx before they are added. Where the mean and r are stored, it is
+        their cotangents too: sums over the group.
+        """
         rows, size = self.rows, np.abs(h)
         if self.stored_limit == np.inf:
             return np.ones(rows.mu.shape, bool)
@@ -104,7 +109,12 @@ class Range:
         with np.errstate(all="ignore"):
             xh = np.abs(rows.xh)
             parts = rows.r_high * (size + rows.centred * mean(size) + xh * mean(size * xh))
-            return (largest(size) <= self.stored_limit) & (parts <= self.stored_limit)
+            inside = (largest(size) <= self.stored_limit) & (parts <= self.stored_limit)
+            if rows.arithmetic.accuracy.storage == "H2":
+                of_mean = rows.centred * rows.r_high * mean(size)
+                sums = rows.n * np.maximum(of_mean, mean(size * np.abs(rows.d)))
+                inside = inside & (sums <= self.stored_limit)
+            return inside
 
     def dx_terms(self, size: Array) -> Inside:
         """Whether dx's sums and terms, before they cancel, cannot overflow (R6); size: |g| max(1, |gamma|)."""
