@@ -57,8 +57,10 @@ class Profile:
 
         ``own``: a user's function. ``first``: the first binding of its operator. ``foremost``: the foremost dtype.
         """
+        if not slow and not first:
+            return self.secondary_bindings
         if not slow:
-            return self.secondary_bindings if not first else None if own or foremost else self.other_dtypes
+            return None if own or foremost else self.other_dtypes
         if own or self.slow is None:
             return self.slow_own
         return self.slow if first and foremost else 1
