@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
+import numpy as np
+
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.registry import Check
@@ -24,6 +26,8 @@ def traits_of(description: Description, case: Case) -> frozenset[Hashable]:
     found |= {("roles", tuple(role for role in case.record.roles if case.parts.get(role) is not None))}
     regimes = {regime for regime, _ in description.groups}
     found |= {("regime", regime) for regime in regimes}
+    if "momentum" in settings:  # a momentum that float32 cannot hold shows where the weights are rounded
+        found |= {("momentum", float(np.float32(settings["momentum"])) == settings["momentum"])}
     if len(description.groups) > 1 and regimes != {"constant"}:  # so that a sum over groups has several terms
         given = tuple(case.inputs.get(name) is not None for name in ("gamma", "beta"))
         found |= {

@@ -180,3 +180,4 @@ def test_a_function_of_ones_own_meets_every_trait():
     channels = {trait[1:] for one in chosen for trait in every[one] if trait[0] == "channels"}
     assert given == {(True, True), (True, False), (False, True), (False, False)}
     assert {axis for axis, training in channels if training} >= {0, 1, -1}
+    assert {trait[1] for one in chosen for trait in every[one] if trait[0] == "momentum"} == {True, False}
