@@ -46,6 +46,7 @@ class Session(Caller):
         record: bool = False,
         defaults: bool = False,
         alone: bool = False,
+        frozen: bool = False,
     ) -> Evaluation:
         """
         Call the target.
@@ -56,16 +57,18 @@ class Session(Caller):
         given and have a gradient. In mode "inference" a binding with modes switches to inference, and nothing is
         tracked. ``record`` records the calls of the parts. ``defaults`` leaves eps and momentum out of the call, so
         that the framework's own values apply. ``alone`` runs the call on one thread, as small calls always run.
+        ``frozen`` enables gradients though no input needs one, as in a network whose weights are frozen.
         Raises Unsupported if the binding does not take such a part, or has no defaults.
         """
         evaluation = self._prepared(inputs, settings, parts, layouts, wrt, mode, alone=alone)
         evaluation.recorder = Recorder(self.bridge) if record else None
-        return self._called(evaluation, mode, defaults=defaults)
+        return self._called(evaluation, mode, defaults=defaults, frozen=frozen)
 
-    def _called(self, evaluation: Evaluation, mode: str, *, defaults: bool = False) -> Evaluation:
+    def _called(self, evaluation: Evaluation, mode: str, *, defaults: bool = False, frozen: bool = False) -> Evaluation:
         """Make the call of an evaluation and store its results."""
         bridge, arguments = self.bridge, evaluation.arguments
-        guard = bridge.guarded(evaluation.size, gradients=evaluation.tracked, training=mode == "training")
+        gradients = evaluation.tracked or frozen
+        guard = bridge.guarded(evaluation.size, gradients=gradients, training=mode == "training")
         with Stage("call", arguments.optional, framework=bridge.name), guard:
             returned = self.call_target(arguments, evaluation.tensors, mode, evaluation.recorder, defaults=defaults)
             bridge.synchronise(self.device)

@@ -51,11 +51,12 @@ class RemoteSession:
         mode: str = "training",
         record: bool = False,
         defaults: bool = False,
+        frozen: bool = False,
     ) -> RemoteEvaluation:
         """Call the target; see Session.start."""
         request = {
             "layouts": dict(layouts) if layouts else None, "wrt": wrt, "mode": mode, "record": record,
-            "defaults": defaults,
+            "defaults": defaults, "frozen": frozen,
         }  # fmt: skip
         number = self.host.number()
         asked = self._request("start", inputs, settings, parts, request)

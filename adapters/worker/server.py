@@ -224,6 +224,7 @@ class Server:
             mode=request.get("mode", "training"),
             record=request.get("record", False),
             defaults=request.get("defaults", False),
+            frozen=request.get("frozen", False),
         )
         reply = {"outputs": evaluation.outputs(), "recorded": _recorded(evaluation)}
         self._evaluations[request["evaluation"]] = evaluation

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 
+from ...adapters.binding import differentiable
 from ...reference.double_double import two_sum
 from ..cases.case import Case
 
@@ -13,6 +15,13 @@ from ..cases.case import Case
 def affine_names(case: Case) -> tuple[str, ...]:
     """The names among gamma and beta that the operator takes."""
     return tuple(name for name in ("gamma", "beta") if name in case.inputs)
+
+
+def some_tracked(case: Case) -> list[tuple[str, ...]]:
+    """Choices of the inputs that need a gradient, leaves included: each one alone, and all but each one."""
+    names = differentiable(case.operator, case.inputs)
+    sizes = sorted({1, len(names) - 1} - {0, len(names)})
+    return [chosen for size in sizes for chosen in combinations(names, size)]
 
 
 def with_parameters(case: Case, gamma: float, beta: float) -> Case:

@@ -15,7 +15,7 @@ from ..judging.subject import Subject
 from ..judging.truth import owner_of
 from .contract import mistyped
 from .derived import affine_names
-from .part_calls import judge_handed, recorded
+from .part_calls import handed_as, judge_handed, recorded
 from .registry import check
 
 _Judge = Callable[[Subject, Case], Iterator[Finding]]
@@ -82,11 +82,17 @@ def formulas(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @_mixed("CM-D2")
 def dtypes_of_data(subject: Subject, case: Case) -> Iterator[Finding]:
-    """y, dx and the gradients of leaves have the dtype of x; a y declared promoted, that of its cotangent."""
+    """
+    y, dx, the gradients of leaves and what parts are handed have the dtype of x.
+
+    Where mixed dtypes are declared promoted, y has that of its cotangent, and parts may be handed a wider one.
+    """
     deviates = ("mixed_dtypes",) if case.promoted else ()
     yield _typed(case, "y", subject.observe(case).outputs["y"], case.g.dtype, deviates)
     for where_called, outputs in subject.outputs_in_modes(case, but_training=True):
         yield _typed(case, "y", outputs["y"], case.g.dtype, deviates, where_called)
+    if case.record.composed and not case.promoted:
+        yield from handed_as(subject, case)
     if subject.forward_only:
         return
     for name, value in _gradients(subject, case).items():

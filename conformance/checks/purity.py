@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -9,11 +10,11 @@ import numpy as np
 
 from ...adapters.layouts import why_not
 from ...adapters.session import Evaluation
-from ...spec.errors import BadOutput, LayoutNotApplicable, TargetRaised, Unsupported
+from ...spec.errors import BadOutput, LayoutNotApplicable, MissingGradient, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
-from .derived import affine_names
+from .derived import affine_names, some_tracked
 from .later_calls import different_values, memory_used_again, one_value_changed, settings_changed
 from .registry import check
 from .relations import changed, same, same_gradients
@@ -166,10 +167,26 @@ def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Findi
     for found in same_when_tracked(subject, case, observed.outputs, observed.tracked, "gradients are tracked"):
         if not found.violated or is_by_tracking(subject, case):
             yield found
+    if "CM-P4" in case.requirements:
+        yield from _same_whatever_is_tracked(subject, case, observed.outputs)
     # A function has no mode of its own, but its framework may: PyTorch has inference_mode, which code can tell apart.
     if "CM-P4" in case.requirements and not subject.binding.has_modes:
         for name, value in subject.outputs(case, "inference").items():
             yield same(subject, case, name, value, observed.outputs[name], "in the framework's inference mode")
+
+
+def _same_whatever_is_tracked(subject: Subject, case: Case, known: dict[str, np.ndarray]) -> Iterator[Finding]:
+    """The outputs where only some inputs need a gradient, or none does though gradients are enabled."""
+    frozen = partial(subject.start, case, wrt=(), frozen=True)
+    chosen = some_tracked(case)
+    subject.prefetch(case, [lambda: frozen().outputs(), *(partial(subject.tracked, case, wrt) for wrt in chosen)])
+    for name, value in frozen().outputs().items():
+        yield same(subject, case, name, value, known[name], "gradients are enabled, and no input needs one")
+    for wrt in chosen:
+        note = f"only {', '.join(wrt)} {'needs' if len(wrt) == 1 else 'need'} a gradient"
+        with contextlib.suppress(MissingGradient, TargetRaised):  # CM-T3, or LN-G11, judges it
+            tracked, _ = subject.tracked(case, wrt)
+            yield from same_when_tracked(subject, case, known, tracked, note)
 
 
 @check("CM-P5", raising="violates", gradient=True)

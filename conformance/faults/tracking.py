@@ -9,6 +9,7 @@ from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array
 from ...adapters.numpy.operators.staged import Arrays, Staged
 from .layouts import read_on
+from .neighbours import Prepared
 from .registry import fault, issue
 from .state import StatisticsKept
 
@@ -55,6 +56,17 @@ class RunningStatisticsKeptWhereUntracked(TwoPaths, BatchNorm):
 
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
         if stage != "call" or self.tracked:
+            return results
+        return results[0], *(None if one is None else one.copy() for one in arrays[3:5])
+
+
+@fault("running-statistics-kept-where-gamma-is-frozen", bn="CM-P6", kind="state")
+class RunningStatisticsKeptWhereGammaIsFrozen(Prepared, BatchNorm):
+    """Returns the running statistics as they were where x needs a gradient and gamma needs none, in training too."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        frozen = bool(self.wrt) and arrays[1] is not None and "gamma" not in (self.wrt or ())
+        if stage != "call" or not frozen:
             return results
         return results[0], *(None if one is None else one.copy() for one in arrays[3:5])
 

@@ -342,12 +342,17 @@ class CallingSubject:
         """The gradients of a fresh call, or its outputs, by name."""
         return self.pull(case) if gradients else self.outputs(case)
 
-    def tracked(self, case: Case) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """The outputs of a fresh call with gradients tracked, and its gradients by name."""
+    def tracked(
+        self, case: Case, wrt: tuple[str, ...] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """The outputs of a fresh call with gradients tracked, of all inputs or those in ``wrt``, and its gradients."""
         self.require_gradients()
         self._require_accepted(case)
-        outputs, (found,) = self.session.vjp(case.inputs, case.settings, case.g, parts=case.parts, outputs=True)
-        return checked_shapes(outputs, case), self._all_gradients(found, case)
+        outputs, (found,) = self.session.vjp(
+            case.inputs, case.settings, case.g, parts=case.parts, wrt=wrt, outputs=True
+        )
+        named_of = self._all_gradients if wrt is None else self.named_gradients
+        return checked_shapes(outputs, case), named_of(found, case)
 
     def _all_gradients(self, gradients: Mapping[str, np.ndarray | None], case: Case) -> dict[str, np.ndarray]:
         """The gradients of all inputs by name. Raises MissingGradient if leaves lack one and have it elsewhere."""

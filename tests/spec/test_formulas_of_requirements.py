@@ -43,7 +43,7 @@ WORDS = {
     **dict.fromkeys(("RM-G11", "GN-G11", "IN-G11"), SUBSETS),
     "BN-F7": CHANGED,
     "BN-I5": "is about one channel in words",
-    "BN-G12": SUBSETS,
+    **dict.fromkeys(("BN-G12", "RS-G10", "PR-G11", "PO-G11", "HW-G12", "MH-G14"), SUBSETS),
     "PR-F6": SENTENCE,
     "PO-F6": SENTENCE,
     "MH-F4": "names numbers of branches",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import (
     block_norms,
     contract,
+    frozen,
     highway_gates,
     highway_gradients,
     highway_mixing,
@@ -31,6 +32,7 @@ THEMES = (
     residual_values,
     residual_gradients,
     two_paths,
+    frozen,
     pre_norm_steps,
     post_norm_steps,
     block_norms,

@@ -52,6 +52,27 @@ def test_inference_mode_makes_no_difference(limit, verdict):
     assert result(run(target, requirements=("CM-P6",)), "CM-P6").verdict.value == verdict
 
 
+@pytest.mark.parametrize(("frozen", "verdict"), [(("gamma",), "fail"), (("x", "gamma", "beta"), "fail"), ((), "pass")])
+def test_running_statistics_move_whatever_is_frozen(frozen, verdict):
+    """They may not stop where gamma needs no gradient, or nothing does though gradients are enabled."""
+
+    def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, training, channel_axis):
+        inner = x.movedim(channel_axis, 0).flatten(1)
+        variance, mean = torch.var_mean(inner, 1, correction=0) if training else (running_var, running_mean)
+        y = (inner - mean[:, None]) * torch.rsqrt(variance + eps)[:, None]
+        y = y if gamma is None else y * gamma[:, None]
+        y = (y if beta is None else y + beta[:, None]).reshape(x.movedim(channel_axis, 0).shape)
+        needing = {n for n, v in (("x", x), ("gamma", gamma), ("beta", beta)) if v is not None and v.requires_grad}
+        if not training or (frozen and torch.is_grad_enabled() and gamma is not None and not needing & set(frozen)):
+            return y.movedim(0, channel_axis), running_mean, running_var
+        moved = [old + momentum * (new.detach() - old) for old, new in ((running_mean, mean), (running_var, variance))]
+        return y.movedim(0, channel_axis), *moved
+
+    target = resolve(batch_norm, op="batch_norm", framework="torch")
+    report = run(target, requirements=("CM-P6",))
+    assert result(report, "CM-P6").verdict.value == verdict
+
+
 def test_a_gate_learns_where_x_needs_no_gradient():
     """In a network's first layer x needs no gradient, and the leaves of all parts do."""
 
