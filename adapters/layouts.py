@@ -83,6 +83,11 @@ def why_not(array: np.ndarray, layout: str) -> str | None:
     return None
 
 
+def fitting(array: np.ndarray, layout: str) -> str:
+    """The layout if the array can have it, else "contiguous"."""
+    return layout if why_not(array, layout) is None else "contiguous"
+
+
 def place(array: np.ndarray, layout: str) -> Placement:
     """
     Put the array's values into a new buffer in this layout.

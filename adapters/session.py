@@ -20,6 +20,7 @@ from ..spec.parts import Parts
 from .binding import NESTED, differentiable
 from .caller import Caller
 from .evaluation import Evaluation, EvaluationGradients, checked_gradients, derivative_name
+from .layouts import fitting
 from .recording import Recorder
 from .repeats import repeated
 from .stage import Stage
@@ -274,13 +275,17 @@ class Session(Caller):
         cotangents: Arrays,
         *,
         parts: Parts | None = None,
+        wrt: Sequence[str] | None = None,
+        layout: str = "contiguous",
     ) -> dict[str, np.ndarray | None]:
         """
         Second order: the vjp of the map (arguments, g) -> gradients, at these cotangents of the gradients, by name.
 
-        A cotangent that is None or absent is zero; leaves have none. The result holds the gradients listed in the
-        operator's ``second``, with None where the input is None. Raises Unsupported if neither the framework nor the
-        binding differentiates twice.
+        A cotangent that is None or absent is zero; leaves have none. Those that can have this ``layout`` do.
+        ``wrt`` names the arguments of the map, the others being constants: by default all that have a gradient. A
+        hand-written derivative always has them all. The result holds the gradients listed in the operator's
+        ``second``, with None where the input is None or not in ``wrt``. Raises Unsupported if neither the framework nor
+        the binding differentiates twice.
         """
         bridge, binding = self.bridge, self.binding
         own = binding.derivatives.get("vjp_vjp")
@@ -289,13 +294,15 @@ class Session(Caller):
                 f"{binding.name} has no second-order derivative: none named {derivative_name(binding, 'vjp_vjp')}"
             )
         names, results = OPERATORS[binding.operator].differentiable, OPERATORS[binding.operator].second_order_results
+        if wrt is not None and own is None:
+            names = tuple(name for name in names if name in wrt)
         arguments, tensors = self.arguments(settings, parts), self.tensors(inputs, tracked=() if own else names)
         cotangent = self.tensor(g, tracked=own is None)
         # A hand-written derivative gets every cotangent, zeros included; autograd gets only the given ones.
         second = [
             None
             if inputs[name] is None or (own is None and cotangents.get(name) is None)
-            else self.tensor(_given(cotangents, name, inputs[name]))
+            else self.tensor(given := _given(cotangents, name, inputs[name]), fitting(given, layout))
             for name in names
         ]
         with Stage("vjp_vjp"), bridge.guarded(_size(inputs), gradients=True):
@@ -310,7 +317,8 @@ class Session(Caller):
             bridge.synchronise(self.device)
         likes = {**{name: inputs[name] for name in names}, "g": g}
         return {
-            name: self._zero_or(found[name], likes[name], f"the second-order gradient of {name}") for name in results
+            name: self._zero_or(found.get(name), likes.get(name), f"the second-order gradient of {name}")
+            for name in results
         }
 
     def nested(

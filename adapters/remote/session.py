@@ -134,9 +134,11 @@ class RemoteSession:
         cotangents: Arrays,
         *,
         parts: Parts | None = None,
+        wrt: Sequence[str] | None = None,
+        layout: str = "contiguous",
     ) -> dict[str, np.ndarray | None]:
         """Second order; see Session.vjp_vjp."""
-        request = {"g": g, "cotangents": dict(cotangents)}
+        request = {"g": g, "cotangents": dict(cotangents), "wrt": wrt, "layout": layout}
         asked = self._request("vjp_vjp", inputs, settings, parts, request)
         return asked.reply(OPERATORS[self.operator].second_order_results)["gradients"]
 

@@ -189,9 +189,10 @@ class Server:
     def _vjp_vjp(self, request: Request) -> dict[str, Any]:
         return {
             "gradients": self._session(request).vjp_vjp(
-                request["inputs"], _settings(request), request["g"], request["cotangents"], parts=_parts(request)
+                request["inputs"], _settings(request), request["g"], request["cotangents"],
+                parts=_parts(request), wrt=request.get("wrt"), layout=request.get("layout", "contiguous"),
             )
-        }
+        }  # fmt: skip
 
     def _nested(self, request: Request) -> dict[str, Any]:
         return {

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
 
+import attrs
 import numpy as np
 
 from ...adapters.binding import differentiable, idle
+from ...adapters.layouts import why_not
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
@@ -33,12 +37,52 @@ def _ignores_norm(case: Case) -> bool:
     gradient=True, raising="unsupported", modes=BOTH,
 )  # fmt: skip
 def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The vjp of the vjp equals the exact one, within the propagated envelope."""
+    """The vjp of the vjp equals the exact one, within the propagated envelope, whichever gradients it begins with."""
     if _ignores_norm(case):
         return
     second = _directions(case, "second order")
     _ = subject.observe(case).outputs
-    found = subject.vjp_vjp(case, second)
+    calls = list(_second_order_calls(subject, second))
+    subject.prefetch(case, [partial(subject.vjp_vjp, case, call.handed, **call.options) for call in calls])
+    for call in calls:
+        yield from _judged_second_order(subject, case, call)
+
+
+#: What a target that is not made for a second order should do.
+_SHOULD_RAISE = "a function that is not made for a second order should raise (in PyTorch: once_differentiable)"
+
+
+@attrs.frozen(eq=False)
+class _SecondOrderCall:
+    """One vjp of the vjp, and how it differs from the plain one, in words."""
+
+    #: The cotangents of the gradients, and those among them that the target is handed: not the zeros.
+    second: Mapping[str, np.ndarray | None]
+    handed: Mapping[str, np.ndarray | None]
+    note: str = _SHOULD_RAISE
+    options: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+def _second_order_calls(subject: Subject, second: Mapping[str, np.ndarray | None]) -> Iterator[_SecondOrderCall]:
+    """All gradients, also with cotangents that are transposed in memory; and dx alone, as in a penalty on it."""
+    yield _SecondOrderCall(second, second)
+    of_x = second["x"]
+    assert of_x is not None
+    if "transposed" in subject.target.layouts and why_not(of_x, "transposed") is None:
+        note = "the cotangent of dx is transposed in memory"
+        yield _SecondOrderCall(second, second, note, {"layout": "transposed"})
+    zeros = {name: None if one is None else np.zeros_like(one) for name, one in second.items() if name != "x"}
+    if all(one is None for one in zeros.values()):
+        return
+    yield _SecondOrderCall({**zeros, "x": of_x}, {"x": of_x}, "dx alone is differentiated")
+    if "vjp_vjp" not in subject.binding.derivatives:  # a hand-written one always has all arguments
+        note = "dx alone is differentiated, and x alone needs a gradient"
+        yield _SecondOrderCall({**zeros, "x": of_x}, {"x": of_x}, note, {"wrt": ("x",)})
+
+
+def _judged_second_order(subject: Subject, case: Case, call: _SecondOrderCall) -> Iterator[Finding]:
+    second = call.second
+    found = subject.vjp_vjp(case, call.handed, **call.options)
     exact = subject.truth(case).vjp_vjp(case.g, second)
     for name, value in found.items():
         want = exact.get(name)
@@ -49,8 +93,7 @@ def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
             arithmetic = subject.arithmetic(case, normative=normative)
             return subject.truth(case, normative=normative).vjp_vjp_bounds(arithmetic, case.g, second)[name]
 
-        note = "a function that is not made for a second order should raise (in PyTorch: once_differentiable)"
-        yield subject.judge(case, f"second-order gradient of {name}", value, want, bound, note)
+        yield subject.judge(case, f"second-order gradient of {name}", value, want, bound, call.note)
 
 
 @check(

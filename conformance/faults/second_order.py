@@ -6,7 +6,8 @@ import numpy as np
 
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows
-from ...adapters.numpy.operators.staged import Arrays
+from ...adapters.numpy.operators.staged import Arrays, Staged
+from .layouts import read_on
 from .registry import fault, issue
 
 
@@ -47,6 +48,23 @@ class DoubleBackwardNoParameters(Rows):
 
     def second_order(self, p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
         return super().second_order(p, a, np.zeros_like(b), np.zeros_like(c))
+
+
+@fault("double-backward-strides-ignored", ln="LN-G9", bn="BN-G10", kind="second-order")
+class DoubleBackwardStridesIgnored(Staged):
+    """Reads the cotangent of dx as if it were contiguous."""
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role == "a" else array, role)
+
+
+@fault("double-backward-nothing-of-dx-alone", ln="LN-G9", bn="BN-G10", kind="second-order")
+class DoubleBackwardNothingOfDxAlone(Groups):
+    """Leaves gamma_bar at zero where neither dgamma nor dbeta is differentiated."""
+
+    def second_order(self, p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+        x_bar, gamma_bar, g_bar = super().second_order(p, a, b, c)
+        return x_bar, gamma_bar if b.any() or c.any() else np.zeros_like(gamma_bar), g_bar
 
 
 @fault("double-backward-detached-without-gamma", ln="LN-G9", bn="BN-G10", kind="second-order")

@@ -23,6 +23,10 @@ _DERIVATIVES = {
 }
 
 
+#: The name under which a call has the layout of the cotangents of the gradients, for a vjp of the vjp.
+COTANGENTS = "the cotangents of the gradients"
+
+
 @attrs.frozen(eq=False)
 class LoggedCall:
     """One call that a check makes of a target, or one reading of an earlier call."""
@@ -40,7 +44,8 @@ class LoggedCall:
     tangents: Arrays = attrs.field(factory=dict)
     tangents_again: Arrays = attrs.field(factory=dict)
     cotangents: Arrays = attrs.field(factory=dict)
-    #: Memory layouts of the inputs, and of the cotangent "g", that are not contiguous (adapters/layouts.py).
+    #: Memory layouts that are not contiguous, of the inputs, of the cotangent "g" and of COTANGENTS
+    #: (adapters/layouts.py).
     layouts: Mapping[str, str] = attrs.field(factory=dict)
     #: In "inference" nothing is tracked for gradients, and a layer is in inference mode.
     mode: str = "training"
@@ -139,12 +144,12 @@ class LoggingSession:
 
     def vjp_vjp(
         self, inputs: Arrays, settings: Mapping[str, Any], g: np.ndarray, cotangents: Arrays, *,
-        parts: Parts | None = None,
+        parts: Parts | None = None, wrt: tuple[str, ...] | None = None, layout: str = "contiguous",
     ) -> dict[str, Any]:  # fmt: skip
         """Second-order gradients."""
-        does = _DERIVATIVES["vjp_vjp"]
-        with self._logged(does, inputs, settings, parts=parts, g=g, cotangents=cotangents):
-            return self._session.vjp_vjp(inputs, settings, g, cotangents, parts=parts)
+        does, layouts = _DERIVATIVES["vjp_vjp"], {} if layout == "contiguous" else {COTANGENTS: layout}
+        with self._logged(does, inputs, settings, parts=parts, g=g, cotangents=cotangents, wrt=wrt, layouts=layouts):
+            return self._session.vjp_vjp(inputs, settings, g, cotangents, parts=parts, wrt=wrt, layout=layout)
 
     def nested(
         self, kind: str, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, other: Any, *,

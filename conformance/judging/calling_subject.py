@@ -184,10 +184,12 @@ class CallingSubject:
         checked_derivatives({"y": found}, case, "tangent of {}")
         return found
 
-    def vjp_vjp(self, case: Case, second: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray | None]:
-        """The target's second-order gradients, at the case's cotangent and these second ones."""
+    def vjp_vjp(
+        self, case: Case, second: Mapping[str, np.ndarray | None], **options: Any
+    ) -> dict[str, np.ndarray | None]:
+        """The target's second-order gradients, at the case's cotangent and these second ones; see Session.vjp_vjp."""
         self._require_accepted(case)
-        found = self.session.vjp_vjp(case.inputs, case.settings, case.g, second, parts=case.parts)
+        found = self.session.vjp_vjp(case.inputs, case.settings, case.g, second, parts=case.parts, **options)
         return checked_derivatives(found, case, "second-order gradient of {}")
 
     def nested(

@@ -8,7 +8,8 @@ import attrs
 import numpy as np
 
 from ...adapters.binding import differentiable
-from ..judging.call_log import LoggedCall
+from ...adapters.layouts import fitting
+from ..judging.call_log import COTANGENTS, LoggedCall
 from ..judging.truth import gradient_name
 from ..judging.verdicts import Counterexample
 from .spelling import CannotWrite, Spelling, identifier
@@ -281,7 +282,7 @@ class _Writer:
         """A derivative by the function beside the target, or else by the framework's helper."""
         kind, record = _DERIVATIVES[call.does], self.spelling.operator
         lines, inputs = self._inputs(call)
-        own, moving = self._is_beside(kind.function), differentiable(record.name, call.inputs)
+        own, moving = self._is_beside(kind.function), tuple(self._wrt(call))
         given, cotangent = self._tensors({"g": call.g}, {})
         names = record.differentiable if own else moving
         moved, handed = self._directions(call, kind, names)
@@ -329,7 +330,9 @@ class _Writer:
                     f"{letter}{name}": np.zeros_like(like) if (one := given.get(name)) is None else one
                     for name, like in likes.items()
                 }
-                made, variables = self._tensors(arrays, {})
+                layout = call.layouts.get(COTANGENTS, "contiguous")
+                layouts = {name: fitting(one, layout) for name, one in arrays.items()}
+                made, variables = self._tensors(arrays, layouts)
                 lines += made
                 handed[letter] = [variables.get(f"{letter}{name}", "None") for name in names]
         return lines, handed

@@ -1,0 +1,61 @@
+"""Second-order gradients of PyTorch functions, as penalties on gradients take them."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from normspec.adapters.targets import resolve
+
+from ..runs import result, run
+
+
+class Scaled(torch.autograd.Function):
+    """xhat times gamma; the second order is lost in one way."""
+
+    @staticmethod
+    def forward(ctx, xhat, gamma, lost):
+        ctx.save_for_backward(xhat, gamma)
+        ctx.lost = lost
+        return xhat * gamma
+
+    @staticmethod
+    def backward(ctx, g):
+        xhat, gamma = ctx.saved_tensors
+        detached = ctx.lost == "with gamma frozen" and not ctx.needs_input_grad[1]
+        h = Handed.apply(g, ctx.lost == "with a transposed cotangent")
+        dgamma = (g * xhat).sum_to_size(gamma.shape) if ctx.needs_input_grad[1] else None
+        return (h.detach() if detached else h) * gamma, dgamma, None
+
+
+class Handed(torch.autograd.Function):
+    """Its argument; the gradient is zero where ``lost`` and its cotangent does not lie row after row."""
+
+    @staticmethod
+    def forward(ctx, value, lost):
+        ctx.lost = lost
+        return value.view_as(value)
+
+    @staticmethod
+    def backward(ctx, a):
+        return torch.zeros_like(a) if ctx.lost and not a.is_contiguous() else a, None
+
+
+@pytest.mark.parametrize(
+    ("lost", "verdict", "words"),
+    [
+        ("", "pass", ""),
+        ("with gamma frozen", "fail", "x alone needs a gradient"),
+        ("with a transposed cotangent", "fail", "transposed in memory"),
+    ],
+)
+def test_a_penalty_on_dx(lost, verdict, words):
+    """It may be taken of a network whose gain is frozen, and its cotangent may be transposed in memory."""
+
+    def rms_norm(x, gamma, *, eps, axes):
+        xhat = x * torch.rsqrt((x * x).mean(axes, keepdim=True) + eps)
+        return xhat if gamma is None else Scaled.apply(xhat, gamma, lost)
+
+    found = result(run(resolve(rms_norm, op="rms_norm", framework="torch"), requirements=("RM-G9",)), "RM-G9")
+    assert found.verdict.value == verdict
+    assert words in found.reason
