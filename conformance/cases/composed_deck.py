@@ -99,6 +99,8 @@ def composed_deck(operator: str) -> list[Description]:
         # Shapes that broadcast by mistake: a batch of one, and dimensions of 1 between others.
         yield d(4, _MANY[:4], leading=(1, 4), recipe=_READING[operator])
         yield d(3, _MANY, leading=(2, 2, 2))
+        # Six axes, with all parts: code that flattens some of them, or names them, ends at four or five.
+        yield d(3, _MANY, *PARTS, leading=(1, 2, 1, 2, 2), recipe=_ALL_PARTS[operator])
         # Padding: some rows of zeros, and all rows.
         yield d(4, _PADDED, *PARTS)
         yield d(4, (("constant", 0),), *PARTS, recipe=_READING[operator])
@@ -172,6 +174,10 @@ _READING = {
 }
 
 
+#: Recipes with a part in every role.
+_ALL_PARTS = {**_READING, "residual": "projected", "highway": "chain_carry", "mhc": "fuse_coupled"}
+
+
 def _mhc(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     """One branch, two, eight and twelve; logits that are equal, far apart, or closed."""
     for count in (1, 2, 8, 12):
@@ -188,5 +194,7 @@ def _mhc(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     yield d(3, tuple(("normal", i) for i in range(17)), "MH-L7", recipe="convolutions", leading=(17,), count=3)
     yield d(3, tuple(("normal", i) for i in range(17)), "MH-L7", recipe="causal", leading=(17,), count=3)
     # One branch is fused too, and more than any of the other cases fuse.
-    for recipe, count in (("fuse_sum", 6), ("fuse_product", 4), ("fuse_weighted", 1), ("fuse_coupled", 4)):
+    for recipe, count in (("fuse_sum", 6), ("fuse_product", 4), ("fuse_weighted", 1), ("fuse_coupled", 12)):
         yield d(4, _PLAIN, recipe=recipe, count=count)
+    # More values than a block has, in more branches than are written out one by one.
+    yield d(70, _PLAIN, count=6, only=True, requirements=frozenset(("CM-S1",)))

@@ -136,7 +136,7 @@ def _both(operator: str) -> list[Description]:
         d(6, _PLAIN, "LN-F6", eps=NEGLIGIBLE_EPS, gamma="none", beta="none"),
         d(7, _PLAIN, "LN-F6", eps=NEGLIGIBLE_EPS, gamma="mixed", beta="none"),
         d(5, _PLAIN, "LN-F6", eps=NEGLIGIBLE_EPS, gamma="none", beta="mixed"),
-        d(7, _OFFSETS, "LN-F8", eps=NEGLIGIBLE_EPS, gamma="ones", beta="none"),
+        d(7, _OFFSETS, "LN-F8", "CM-V1", eps=NEGLIGIBLE_EPS, gamma="ones", beta="none"),
         d(16, _OFFSETS, "LN-F8", eps=NEGLIGIBLE_EPS, gamma="powers"),
         # Everything together, over the lengths at which blocks and vectors end.
         d(4, tuple(("witness", i) for i in range(len(WITNESSES))), eps=1e-3, gamma="powers"),
@@ -225,8 +225,11 @@ def _of_channels(operator: str) -> list[Description]:
         d(18, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=2, channel_axis=-2),
         d(16, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2),
         d(16, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2, channel_axis=-1),
+        d(16, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2, channel_axis=-1, training=False),
         d(12, _NORMAL[:5], *LAYOUTS, rank=4),
         d(8, _NORMAL[:3], *LAYOUTS, rank=5),
+        # Far from zero, in every layout: a path for one may take the variance in one pass.
+        d(16, _OFFSETS, "CM-V1", eps=NEGLIGIBLE_EPS, rank=4, samples=2, gamma="ones", beta="none"),
         d(6, _NORMAL[:4], *LAYOUTS, rank=3),
         # More values than a block has, and a tail: a path for one layout may lose it.
         d(105, _NORMAL[:3], *LAYOUTS, eps=NEGLIGIBLE_EPS, rank=4),
@@ -291,6 +294,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(6, _NORMAL[:8], *LAYOUTS, "LN-F5", eps=NEGLIGIBLE_EPS, rank=3, samples=4, width=3),
         # Far from zero, with the channels last in memory, for which kernels have a path of their own.
         d(16, _OFFSETS, "LN-F8", eps=NEGLIGIBLE_EPS, rank=4, channel_axis=-1, samples=2, gamma="powers"),
+        d(16, _OFFSETS, "CM-V1", eps=NEGLIGIBLE_EPS, rank=4, samples=2, gamma="ones", beta="none"),
         d(1, _NORMAL[:6], samples=2, rank=3, **of_one),
         *(d(1, _NORMAL[:6], samples=2, rank=2, channel_axis=axis, **of_one) for axis in (1, -1) if of_one),
         d(12, _NORMAL[:4], *DERIVATIVES, "LN-G11", eps=0.5, rank=4, samples=2),

@@ -1,9 +1,10 @@
 """
-Cases of more than 65,536 values made of extents of some dozens each.
+Cases in which two extents are large at once.
 
 The sweep of sizes (sizes.py) takes one extent at a time past a limit. A kernel counts products too: an index over
-samples and positions that is kept in 16 bits, or blocks along both, fail only where two extents are large at once.
-`quick` goes without them: each costs as much as the sweep of an extent.
+samples and positions that is kept in 16 bits, or blocks along both, fail only where two extents are large at once. Some
+cases have more than 65,536 values made of extents of some dozens each; others have many long groups, as the layers of
+a model do. `quick` goes without them: each costs as much as the sweep of an extent.
 """
 
 from __future__ import annotations
@@ -30,18 +31,27 @@ def two_extents_deck(operator: str) -> list[Description]:
     return [attrs.evolve(plain, **fields) for fields in _fields(operator)]
 
 
+#: Long groups, more than a wave of 32 holds; and shorter ones, more in a sample than a warp has lanes.
+_LONG_GROUPS, _MORE_GROUPS = {"n": 1056, "samples": 9}, {"n": 260, "samples": 2}
+
+
 def _fields(operator: str) -> list[dict[str, Any]]:
     record = OPERATORS[operator]
     if record.groups is Groups.CHANNEL:
         around = {"n": _SAMPLES * _POSITIONS, "samples": _SAMPLES, "rank": 4, "repeat": 15}
         places = ((True, 1), (True, -1), (False, 1))
-        return [{**around, "training": training, "channel_axis": axis} for training, axis in places]
+        many = {"n": 9 * 64, "samples": 9, "rank": 4, "repeat": 67, "training": True, "channel_axis": 1}
+        return [many, *({**around, "training": training, "channel_axis": axis} for training, axis in places)]
     if record.groups is Groups.SAMPLE_CHANNELS:
         around = {"samples": _SAMPLES, "rank": 4}
         if record.channels_alone:
-            return [{**around, "n": _POSITIONS, "repeat": 15 * _SAMPLES, "channel_axis": axis} for axis in (1, -1)]
+            several = [{**around, "n": _POSITIONS, "repeat": 15 * _SAMPLES, "channel_axis": axis} for axis in (1, -1)]
+            square = {**around, "n": 20, "repeat": 67 * _SAMPLES, "channel_axis": 1}  # more than 4096 small planes
+            return [*several, square, {**_LONG_GROUPS, "rank": 4, "repeat": 4 * 9}]
         # Many groups of few positions, and the other way about.
         many = {"width": 2, "n": _POSITIONS, "repeat": 17 * _SAMPLES, "channel_axis": 1}
         few = {"width": 3, "n": 3 * _POSITIONS, "repeat": 5 * _SAMPLES, "channel_axis": -1}
-        return [{**around, **many}, {**around, **few}]
-    return [{"n": 17, "leading": (_SEQUENCES, _STEPS), "repeat": _SEQUENCES * _STEPS}]
+        long = [{**_LONG_GROUPS, "repeat": 4 * 9}, {**_MORE_GROUPS, "repeat": 33 * 2}]
+        return [{**around, **many}, {**around, **few}, *({"rank": 4, "width": 2, **one} for one in long)]
+    long = {"n": _LONG_GROUPS["n"], "leading": (4, 9), "repeat": 4 * 9}
+    return [{"n": 17, "leading": (_SEQUENCES, _STEPS), "repeat": _SEQUENCES * _STEPS}, long]

@@ -192,6 +192,15 @@ class ParameterStridesIgnored(Groups):
         return super().read(read_on(array) if role in ("gamma", "beta") else array, role)
 
 
+@fault("expanded-parameter-read-on", everywhere="CM-V3", kind="layout")
+class ExpandedParameterReadOn(Groups):
+    """Reads a gamma or beta whose stride is 0 as if it were contiguous."""
+
+    def read(self, array: Array, role: str) -> Array:
+        expanded = role in ("gamma", "beta") and array.size > 1 and not any(array.strides)
+        return super().read(read_on(array) if expanded else array, role)
+
+
 # gamma and beta of group_norm and instance_norm are vectors, which have one order alone.
 @fault("parameters-in-memory-order", ln="CM-V3", kind="layout", apart=("gn", "in"))
 class ParametersInMemoryOrder(Groups):
@@ -215,6 +224,21 @@ class BetaByStridesOfGamma(Groups):
     def read(self, array: Array, role: str) -> Array:
         strides = self.strides if role == "beta" else None
         return super().read(array if strides is None else read_by(array, strides), role)
+
+
+@fault("one-pass-of-views", ln="CM-V1", bn="CM-V1", kind="layout", apart=("rm",))
+class OnePassOfViews(Groups):
+    """Takes the variance of an x that is not contiguous in one pass."""
+
+    view = False
+
+    def read(self, array: Array, role: str) -> Array:
+        if role == "x":
+            self.view = not array.flags.c_contiguous
+        return super().read(array, role)
+
+    def variance(self, x: Array, mean: Array) -> Array:
+        return np.maximum(self.row_mean(x * x) - mean * mean, 0) if self.view else super().variance(x, mean)
 
 
 @fault("running-strides-ignored", bn="CM-V3", kind="layout")

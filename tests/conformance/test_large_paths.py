@@ -90,6 +90,42 @@ def _samples_and_groups(call: Callable[..., Any], x: np.ndarray, *arguments: Any
     return y
 
 
+def _long_groups_in_waves(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """The 33rd and later groups of more than 1,024 values get y of the first ones."""
+    y = call(x, *arguments, **settings)
+    groups = len(x) * (settings["groups"] if "groups" in settings else x.shape[1]) if x.ndim > 3 else x[..., 0].size
+    if x.size <= 1024 * groups or groups <= 32:
+        return y
+    rows = y.reshape(groups, -1)
+    return rows[np.arange(groups) % 32].reshape(y.shape)
+
+
+def _groups_of_a_warp(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """The 33rd and later groups of each sample are left unwritten, where they have more than 256 values."""
+    y, groups = call(x, *arguments, **settings).copy(), settings["groups"]
+    if groups > 32 and x.size > 256 * groups * len(x) and settings["channel_axis"] == 1:
+        y.reshape(len(x), groups, -1)[:, 32:] = 0
+    return y
+
+
+def _gamma_of_many_planes(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """Beyond 4,096 planes of more than 16 values, y is that of the plane before."""
+    y = call(x, *arguments, **settings).copy()
+    planes = len(x) * x.shape[1]
+    if settings["channel_axis"] == 1 and planes > 4096 and x.size > 16 * planes:
+        rows = y.reshape(planes, -1)
+        rows[4096:] = rows[4095:-1].copy()
+    return y
+
+
+def _statistics_of_many_channels(call: Callable[..., Any], x: np.ndarray, *arguments: Any, **settings: Any) -> Any:
+    """Channels past the 64th of more than 512 values get the running variance of the first ones."""
+    y, mean, variance = call(x, *arguments, **settings)
+    if len(variance) > 64 and x.size > 512 * len(variance):
+        variance = variance[np.arange(len(variance)) % 64]
+    return y, mean, variance
+
+
 @pytest.mark.parametrize(
     ("variant", "change"),
     [
@@ -102,6 +138,10 @@ def _samples_and_groups(call: Callable[..., Any], x: np.ndarray, *arguments: Any
         ("bn-plain", _samples_and_positions),
         ("gn-two-pass", _samples_and_positions),
         ("gn-two-pass", _samples_and_groups),
+        ("gn-two-pass", _groups_of_a_warp),
+        ("in-two-pass", _gamma_of_many_planes),
+        ("bn-plain", _statistics_of_many_channels),
+        *((variant, _long_groups_in_waves) for variant in ("ln-plain", "rm-plain", "gn-two-pass", "in-two-pass")),
     ],
 )
 def test_two_extents_that_are_large_at_once(variant: str, change: Callable[..., Any]) -> None:

@@ -113,6 +113,16 @@ class PartsHandedMatrix(Composed):
         return self.read(flat, role).reshape(self.shape)
 
 
+@fault("five-axes-made-four", everywhere="CM-C10", kind="argument")
+class FiveAxesMadeFour(Composed):
+    """Hands parts an x of five axes or more as one of four, and restores them afterwards."""
+
+    def value(self, part: Any, x: Array, role: str) -> Array:
+        if x.ndim <= 4:
+            return super().value(part, x, role)
+        return self.read(part(x.reshape(-1, *x.shape[-3:])), role).reshape(self.shape)
+
+
 @fault("one-axis-made-two", everywhere="CM-C10", kind="argument")
 class OneAxisMadeTwo(Composed):
     """Hands parts an x of one axis as a matrix of one row, and leaves that axis out again afterwards."""
