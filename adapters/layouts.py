@@ -130,9 +130,13 @@ def place(array: np.ndarray, layout: str) -> Placement:
 def _place_zero_stride(array: np.ndarray) -> Placement:
     constant = _constant_axes(array)
     small = array[tuple(slice(0, 1) if axis in constant else slice(None) for axis in range(array.ndim))]
-    inner = place(small, "contiguous")
-    strides = tuple(0 if axis in constant else stride for axis, stride in enumerate(inner.strides))
-    return Placement(inner.buffer, array.shape, strides, 0)
+    strides = tuple(
+        0 if axis in constant else stride for axis, stride in enumerate(_dense_strides(small.shape, range(small.ndim)))
+    )
+    # Code that takes it for contiguous reads as many elements as the array has.
+    buffer = np.full(array.size, np.nan, array.dtype)
+    buffer[: small.size] = small.reshape(-1)
+    return Placement(buffer, array.shape, strides, 0)
 
 
 def _dense_strides(shape: tuple[int, ...], order) -> tuple[int, ...]:

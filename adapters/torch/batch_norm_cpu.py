@@ -30,17 +30,18 @@ def _one_place(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
 
 def _of_the_buffer(failure: Failure) -> Any:
     """
-    Whether each element of dx comes from reading the buffer of a weight with stride 2 as if it were contiguous.
+    Whether each element of dx comes from reading the buffer of a weight with stride 2 or 0 as if it were contiguous.
 
-    The buffer holds NaN between the weights. So dx is NaN in odd channels, and in channel 2k it is the dx for the
-    weight of channel k, to the accuracy of the data.
+    The buffer holds NaN between the weights, or after an expanded one. So dx is NaN in odd channels, or in all but the
+    first, and in channel 2k it is the dx for the weight of channel k, to the accuracy of the data.
     """
     assert failure.got is not None and failure.expected is not None
     gamma = np.asarray(failure.inputs["gamma"], np.float64)
     shape = [1] * failure.got.ndim
     shape[failure.settings["channel_axis"]] = -1
     channels = np.arange(gamma.size)
-    odd, read = (channels % 2 == 1).reshape(shape), gamma[channels // 2].reshape(shape)
+    between = channels > 0 if "zero_stride" in failure.note else channels % 2 == 1
+    odd, read = between.reshape(shape), gamma[channels // 2].reshape(shape)
     own = gamma.reshape(shape)
     with np.errstate(all="ignore"):
         error = np.abs(failure.got * own - failure.expected * read)
@@ -175,10 +176,12 @@ def _off(failure: Failure, call: _Channels) -> Any:
 _OF_A_PLAIN_CALL = ("BN-F1", "BN-I1", "BN-G1", "BN-G2", "BN-G4", "CM-P2", "CM-N8", "CM-S1")
 
 ON_CPU = (
-    KnownViolation(notes=("gamma strided",), where="x of one place a channel", cases=_one_place, **_MISREAD),
+    KnownViolation(
+        notes=("gamma strided", "gamma zero_stride"), where="x of one place a channel", cases=_one_place, **_MISREAD
+    ),
     KnownViolation(notes=("gamma strided, x channels_last",), ranks=(4, 5), **_MISREAD),
     KnownViolation(
-        notes=("gamma strided",),
+        notes=("gamma strided", "gamma zero_stride"),
         ranks=(4, 5),
         where="x whose channels come last",
         cases=_channels_come_last,
