@@ -53,7 +53,7 @@ def _of_the_buffer(failure: Failure) -> Any:
 #: A strided weight is misread if x has the channels-last layout; x with one position per channel has it too.
 _MISREAD: dict[str, Any] = {
     "requirement": "CM-V3",
-    "reason": "on the CPU the backward pass reads a strided weight as if it were contiguous",
+    "reason": "on the CPU the backward pass reads a strided weight as if it were contiguous, and past an expanded one",
     "links": (_LINK,),
     "outputs": ("dx",),
     "dtypes": ("float32", "float64"),
