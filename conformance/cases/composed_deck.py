@@ -29,7 +29,7 @@ _LAW = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "leaf", "highway"
 #: More recipes for these laws: their parts depend on x, each row by itself.
 _ROWWISE = ("tanh_linear", "chain", "mixed", "post_activation")
 #: Recipes whose parts hold nothing that a second case could show.
-_BRIEF = ("view", "identity", "zero", "negated", "counted", "dropped_leaf", "fuse_shared", "tiny")
+_BRIEF = ("view", "identity", "zero", "negated", "counted", "dropped_leaf", "fuse_shared", "tiny", "opposed")
 #: Recipes whose second derivatives are not zero.
 _CURVED = {
     "residual": ("tanh_linear", "square", "post_activation", "projected"),
@@ -110,7 +110,7 @@ def composed_deck(operator: str) -> list[Description]:
 
     def own() -> Iterator[Description]:
         if OPERATORS[operator].normalises:
-            yield from _blocks(d)
+            yield from _blocks(operator, d)
         if OPERATORS[operator].has_gates:
             yield from _highway(d)
         if OPERATORS[operator].has_branches:
@@ -119,7 +119,7 @@ def composed_deck(operator: str) -> list[Description]:
     return list(cases())
 
 
-def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
+def _blocks(operator: str, d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     """eps, absent parameters, few values, leading dimensions: the possible mistakes of the normalisation inside."""
     for recipe in ("scaled", "identity", "leaf"):
         yield d(2, _NEAR, *EPS_INSIDE, recipe=recipe, beta="none", gamma="ones")
@@ -130,6 +130,8 @@ def _blocks(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
     yield d(6, _TINY, recipe="scaled", eps=0.0)  # `eps or 1e-6` takes 0 for an eps that was not given
     for n, eps in ((7, 1e-3), (16, 0.5)):  # where a one-pass variance cancels
         yield d(n, _OFFSETS, "PR-F1", recipe="scaled", eps=eps, gamma="ones", beta="none")
+    if OPERATORS[operator].normalises_sum:  # a variance put together from those of x and F(x) cancels
+        yield d(16, _MANY, "PO-F1", recipe="opposed", eps=NEGLIGIBLE_EPS, gamma="ones", beta="none")
     for n in (2, 3, 4):
         yield d(n, _PLAIN, *FEW, recipe="scaled", eps=NEGLIGIBLE_EPS, gamma="powers")
     for recipe in ("tanh_linear", "scaled"):  # blocks are initialised like this to be the identity

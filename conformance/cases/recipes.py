@@ -93,8 +93,8 @@ class Drawn:
             return Part(kind, (self.matrix(f"{role}.w"),))
         if kind == "convolution":
             return Part(kind, (self.kernel(f"{role}.k"),), number=2)
-        if kind == "scaled":
-            return Part(kind, number=-4.0)
+        if kind in ("scaled", "opposed"):  # opposed: nearly all of x is gone from the sum
+            return Part("scaled", number=-4.0 if kind == "scaled" else 2.0**-6 - 1)
         if kind == "dropout":
             return Part(kind, (self.mask(f"{role}.mask"),), inner=(self.part("tanh_linear", role),))
         if kind == "dropped_leaf":
@@ -207,7 +207,7 @@ RECIPES: Mapping[str, Mapping[str, Recipe]] = {
         "shared": _residual("linear", "shared"),
     },
     "pre_norm": _BLOCKS,
-    "post_norm": _BLOCKS,
+    "post_norm": {**_BLOCKS, "opposed": _single("sublayer", "opposed")},
     "highway": {
         "leaf": _highway("leaf", "leaf"),
         "chain": _highway("tanh_linear", "linear"),

@@ -28,7 +28,7 @@ DIGESTS: dict[str, tuple[str, str, str]] = {
     "instance_norm": ("7d05d1e20182855f", "5f9b22f5856cdf3d", "68a3527657ea5059"),
     "residual": ("bd835dfc038d635f", "241ffdc2dc38b7c7", "f1380b6a508c7b71"),
     "pre_norm": ("e218935764e0fbda", "578fefea302bae2c", "94b9cc27f0c2885a"),
-    "post_norm": ("45b4826f0cc425ac", "a32bf4804c675f66", "b4279b062ae5b60d"),
+    "post_norm": ("97df8184f17f37f5", "f528a9a765250aa6", "3f886a67ffc9cf9d"),
     "highway": ("b6bdad23e063bc66", "4cb690fe23a499a7", "ea0bf397c5cbcbeb"),
     "mhc": ("a77e2b037da69f64", "3e5a141078632e01", "0b561723bfb5628b"),
 }
@@ -43,7 +43,7 @@ DECKS: dict[str, tuple[str, str]] = {
     "instance_norm": ("364337a3bf4b7740", "c2cfa10b50cd33d3"),
     "residual": ("0caa4e5cb4ccbb6c", "6ae0a8402c4699f0"),
     "pre_norm": ("1d439214b2711c0d", "7a769791465b701f"),
-    "post_norm": ("b58d514db87588e0", "1f4ff82866cfed5d"),
+    "post_norm": ("73fa8904c0931f36", "715944d7eea3ff85"),
     "highway": ("ef0f798df3d72485", "313c21f02190eaf6"),
     "mhc": ("af70b561a2f00c0e", "2deca163fed9c61e"),
 }

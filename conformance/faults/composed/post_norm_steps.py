@@ -40,6 +40,21 @@ class PreNormInstead(PostNorm):
         return self.read(call.x, "x") + self.value(call.sublayer, normed, "sublayer")
 
 
+@fault("variance-from-terms", po="PO-F1")
+class VarianceFromTerms(PostNorm):
+    """Takes the variance of the sum as that of x, that of the sublayer's result and twice their covariance."""
+
+    terms: tuple[Array, Array]
+
+    def add(self, skip: Array, through: Array) -> Array:
+        self.terms = skip, through
+        return super().add(skip, through)
+
+    def variance(self, x: Array, mean: Array) -> Array:
+        a, b = (self.centre(term.reshape(x.shape)) for term in self.terms)
+        return np.maximum(self.row_mean(a * a) + self.row_mean(b * b) + 2 * self.row_mean(a * b), 0)
+
+
 @fault("idle-sublayer-unnormalised", po="PO-L3")
 class IdleSublayerUnnormalised(PostNorm):
     """Returns x as it is where the sublayer's result is zero throughout, as when a layer is dropped."""
