@@ -15,7 +15,7 @@ from ..cases.description import Description
 from ..checks.registry import Check
 from ..engine.folding import priority
 from ..engine.modes import checks_on
-from ..engine.tally import Tally
+from ..engine.tally import Tally, stays_violated
 from ..judging.library import fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
@@ -24,6 +24,7 @@ from .following import is_derivative
 from .neutral import ASPECTS, Aspect, neutral
 from .question import Question
 from .running import has_the_weight_of_the_mean, is_of_the_variance_of_y
+from .unused import cases_of_unused_inputs, is_of_uncalled_parts
 
 #: The formula of y as a whole. Each aspect is a part of it.
 _FORMULA_OF_Y = ("LN-F1", "BN-F1", "RM-F1", "GN-F1", "IN-F1")
@@ -82,6 +83,7 @@ class Consequences:
             if all(one in self.roots for one in map(self._violated, _GRADIENTS.values()) if one):
                 self._trace_aspects(lambda check: check.raising == "unsupported")
             self._trace_formulas()
+            self._trace_unused()
         self._trace_same_case()
         return self.roots
 
@@ -278,6 +280,31 @@ class Consequences:
         if of == "formula" or (not of and output == "y"):
             return self._violated(_FORMULA_OF_Y)
         return self._violated(_GRADIENTS.get(_gradient(output), ()))
+
+    # -- what is not used --------------------------------------------------------------------------
+
+    def _trace_unused(self) -> None:
+        """
+        A gradient that does not reach what y does not depend on follows from the wrong y, or from a part left out.
+
+        So does what a part that is not called cannot do: raise, or return a wrong shape.
+        """
+        for name, result in () if self.subject.slow else self._unexplained():
+            left_out = "CM-C1" in self._by_id and name != "CM-C1" and is_of_uncalled_parts(self.subject, result)
+            if left_out:
+                self._record(name, "CM-C1")
+            elif cases := cases_of_unused_inputs(self.subject, result):
+                self._record(name, *self._wrong_in_y(cases, result.violated_on)[:1])
+
+    def _wrong_in_y(self, cases: Sequence[Case], description: Description) -> list[str]:
+        """The violations in y that one of these cases shows, the most telling first; before them those that stand."""
+        found = []
+        for name, one in self._by_id.items():
+            shown, check = one.counterexample, [self._checks[name]]
+            of_y = shown is not None and shown.output == "y" and shown.got is not None and not check[0].gradient
+            if of_y and any(stays_violated(check, self.subject, case, description) for case in cases):
+                found.append(name)
+        return sorted(found, key=lambda name: (name in self.roots, priority(name)))
 
     # -- the same value ----------------------------------------------------------------------------
 

@@ -26,9 +26,10 @@ from .pattern import Pattern, WrongResult, with_verb
 from .place import EVERYWHERE, share, where
 from .refusals import refusal
 from .result_describer import ResultDescriber
-from .sentences import capitalised, clauses_of, sentence_of, uncentred
+from .sentences import RIGHT_GRADIENTS, capitalised, clauses_of, sentence_of, uncentred
 from .special import misread_layouts, misread_special_values
 from .thresholds import thresholds
+from .unused import lacking_in_words, lacking_inputs
 
 #: If fewer of either are wrong, all ordinary cases of the deck are looked at: what few cases show needs all of them.
 _MIN_WRONG = 5
@@ -80,7 +81,7 @@ class Describer:
         if found is None:
             return None
         found = self._in_other_sizes(self._with_place(found, formed, fresh), formed, fresh)
-        return self._with_tracking(found, fresh)
+        return self._with_tracking(self._with_lacking(found, formed, fresh), fresh)
 
     def again(self, pattern: Pattern) -> Pattern | None:
         """The same description for the same target in another dtype; None if it does not hold there."""
@@ -139,6 +140,15 @@ class Describer:
             return found
         return attrs.evolve(found, sentence=f"{found.sentence.rstrip('.')}; where gradients are tracked, y is right.")
 
+    def _with_lacking(self, found: Pattern, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern:
+        """The description of a y that does not depend on some inputs says that no gradient reaches these."""
+        names = lacking_inputs(self.observer, [*formed, *fresh]) if found.tells_values else ()
+        if not names:
+            return found
+        # What the others are was seen only where all are there.
+        told = found.sentence.rstrip(".").removesuffix(f"; {RIGHT_GRADIENTS}")
+        return attrs.evolve(found, sentence=f"{told}; {lacking_in_words(names)}.")
+
     # -- kinds of patterns -----------------------------------------------------------------------------
 
     def _describe_memory(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
@@ -152,7 +162,8 @@ class Describer:
         return _in_a_sentence(words, tuple(dict.fromkeys((*violated, *self._violated("")))))
 
     def _describe_refusals(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
-        words = refusal(self.observer, self.observer.operator, formed, fresh)
+        follow = bool(lacking_inputs(self.observer, [*formed, *fresh]))
+        words = refusal(self.observer, self.observer.operator, formed, fresh, gradients=not follow)
         if not words:
             return None
         failing = self._violated_on({id(one) for one in formed if self.observer.fails(one)})
@@ -175,7 +186,7 @@ class Describer:
         sentence = sentence_of(wrong, [*names], record.outputs)
         if record.normalises and not record.centred:
             sentence = uncentred(sentence)
-        return Pattern(capitalised(sentence), explains, wrong=tuple(wrong))
+        return Pattern(capitalised(sentence), explains, wrong=tuple(wrong), tells_values=True)
 
     def _describe_sizes(
         self, formed: Sequence[Case], fresh: Sequence[Case], *, followed: bool = False
@@ -198,7 +209,7 @@ class Describer:
                 clauses += clauses_of([one for one in wrong if one.place is EVERYWHERE])
                 beyond = f": there {'; '.join(clauses)}" if clauses else ""
                 sentence = f"{with_verb([one.name for one in wrong])} {found.words}{beyond}."
-                return Pattern(sentence, explains, found.begins)
+                return Pattern(sentence, explains, found.begins, tells_values=True)
         return None
 
     def _describe_the_rest(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:

@@ -57,6 +57,8 @@ class Pattern:
     begins: str = ""
     #: The results of plain calls that it is about.
     wrong: tuple[WrongResult, ...] = ()
+    #: Whether it tells what the values of plain calls are, or at which sizes they are wrong.
+    tells_values: bool = False
 
 
 def listed(names: Sequence[str]) -> str:

@@ -11,16 +11,25 @@ from ....adapters.binding import differentiable
 from ....spec.errors import BadOutput, MissingGradient, TargetRaised
 from ...cases.case import Case
 from ..answers import Values
+from ..unused import parts_of, uncalled
 from .observing import ObservedResult, Observer
 from .places import place_of_cases
 
 #: If calls fail in more ways than this, they are not told one by one.
 _MOST_WAYS = 3
+#: What is told of a missing gradient where its part is the reason.
+_UNCALLED = "a part is not called, so that no gradient reaches its leaves,"
 
 
-def refusal(observer: Observer, operator: str, formed: Sequence[Case], fresh: Sequence[Case]) -> str:
-    """How a call fails, and on which cases; empty if none fails, or if nothing is known about it."""
-    for derivative in (False, True):
+def refusal(
+    observer: Observer, operator: str, formed: Sequence[Case], fresh: Sequence[Case], *, gradients: bool = True
+) -> str:
+    """
+    How a call fails, and on which cases; empty if none fails, or if nothing is known about it.
+
+    ``gradients``: whether calls for gradients count too.
+    """
+    for derivative in (False, True) if gradients else (False,):
         before, after = (_outcomes(observer, cases, derivative=derivative) for cases in (formed, fresh))
         failing = [one.case for one in (*before, *after) if one.wrong.any()]
         if failing:
@@ -42,12 +51,20 @@ def _ways(observer: Observer, failing: Sequence[Case], *, derivative: bool) -> d
     if all(one is None or _lost_all(one, case) for one, case in zip(failures, failing, strict=True)) and any(failures):
         return {"no gradient reaches any input": {*map(id, failing)}}
     for case, failure in zip(failing, failures, strict=True):
-        if failure is not None or not alike:
+        if isinstance(failure, MissingGradient) and _is_of_uncalled_parts(observer, case, failure):
+            alike.setdefault(_UNCALLED, {})[id(case)] = _UNCALLED
+        elif failure is not None or not alike:
             words = _words(failure, derivative=derivative)
             alike.setdefault(_kind(failure, words), {})[id(case)] = words
         else:  # no call of a slow target is left: so this one is taken for one of the first
             next(iter(alike.values()))[id(case)] = ""
     return {_told(kind, [one for one in words.values() if one]): {*words} for kind, words in alike.items()}
+
+
+def _is_of_uncalled_parts(observer: Observer, case: Case, failure: MissingGradient) -> bool:
+    """Whether all inputs that lack a gradient are leaves of parts that the call leaves out."""
+    parts = parts_of(failure.missing)
+    return "" not in parts and not observer.limited and parts <= {*uncalled(observer.subject, case)}
 
 
 def _kind(failure: Exception | None, words: str) -> str:

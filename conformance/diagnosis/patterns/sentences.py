@@ -13,6 +13,9 @@ from .observing import ObservedResult
 from .pattern import MOST_NAMES, WrongResult, with_verb
 from .place import Place
 
+#: What is said of gradients beside a wrong y that they do not follow from.
+RIGHT_GRADIENTS = "the gradients are those of the right formula"
+
 
 def how_often(seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult], among: Place | None) -> str:
     """In how many cases it is wrong, where, and by how much: for results without a pattern."""
@@ -54,7 +57,7 @@ def sentence_of(wrong: Sequence[WrongResult], names: Sequence[str], outputs: Seq
         subject = with_verb(right) if len(right) <= MOST_NAMES else "everything else is"
         clauses.append(f"{subject} right{always}")
     elif right and "y" in bad and any(name not in outputs for name in right):
-        clauses.append("the gradients are those of the right formula")
+        clauses.append(RIGHT_GRADIENTS)
     return re.sub(r",(?=[;.])", "", f"{'; '.join(clauses)}.")
 
 
