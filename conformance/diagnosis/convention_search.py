@@ -16,6 +16,7 @@ import attrs
 from ...reference.formats import FORMATS
 from ...spec.conventions import CONVENTIONS
 from ..engine.declaration_search import later_values
+from ..engine.judged_under import is_judged, leaves_some_unjudged
 from ..engine.modes import checks_on, quick_cases
 from ..engine.tally import stays_violated
 from ..judging.library import Library, fitted
@@ -113,7 +114,7 @@ class ConventionSearch:
         for value in classes:
             stay = always if value == classes[-1] else self._staying(violations, value, always)
             gone = tuple(one.requirement for one in violations if one not in stay)
-            if sum(not name.startswith("CM-") for name in gone) < _LEAST:
+            if sum(not name.startswith("CM-") for name in gone) < _LEAST or self._says_nothing_about(gone, value):
                 continue
             left = [one for one in stay if one.requirement not in _MIXED]
             beside = None
@@ -130,6 +131,16 @@ class ConventionSearch:
         """The violations that stay under a class of storage, those included that are known to."""
         subject = self._under(storage=value)
         return [one for one in violations if one in known or self._stays(subject, one)]
+
+    def _says_nothing_about(self, requirements: Sequence[str], value: str) -> bool:
+        """Whether the wrong values of one kind are all where a class of storage promises nothing."""
+        subject = self._under(storage=value)
+
+        def judged(one: Result) -> bool:
+            checks = [check for check in checks_on(subject) if check.requirement == one.requirement]
+            return is_judged(checks, subject, self._library(subject).case(one.violated_on), one)
+
+        return leaves_some_unjudged((one for one in self.search.violations if one.requirement in requirements), judged)
 
     def _holds(self, requirements: Sequence[str], value: str, beside: Explanation | None) -> bool:
         """

@@ -4,9 +4,9 @@ The search for a declaration under which all violations of a binding disappear: 
 Violations that a layer of the framework shows too (upstream.py) are left out: no declaration is about them. So is what
 could not be judged because the target was lost.
 
-Each candidate is first judged on the violated cases, until a violation stays. A candidate that survives is judged as a
-run would judge it, in all dtypes of the run, on every requirement whose verdict it may change. If none passes that too,
-the report names none.
+Each candidate is first judged on the violated cases, until a violation stays, and has to promise something about the
+wrong values there (judged_under.py). A candidate that survives is judged as a run would judge it, in all dtypes of the
+run, on every requirement whose verdict it may change. If none passes that too, the report names none.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import attrs
@@ -28,8 +29,9 @@ from ...spec import requirements
 from ...spec.conventions import CONVENTIONS, NORMATIVE, matters_in, operators_about
 from ...spec.errors import CALL_FAILED, TargetLost
 from ...spec.operators import OPERATORS
+from ..cases.case import Case
 from ..cases.shapes import elements
-from ..checks.registry import COSTLY
+from ..checks.registry import COSTLY, Check
 from ..grouping import grouped
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
@@ -38,6 +40,7 @@ from ..requests.plan import Plan
 from ..results.report import Report
 from .asking import asking
 from .engine import Run
+from .judged_under import WIDENING, is_judged, leaves_some_unjudged
 from .modes import cases_in
 from .tally import Tally, stays_violated
 
@@ -203,6 +206,8 @@ class _Search:
         stays = any(self._violated(change, result) for result in known)
         if stays or _is_of_float64(change, violations) or self._has_more_digits(change, violations):
             return False
+        if leaves_some_unjudged(violations, partial(self._is_judged, change)):
+            return False
         return not self._is_truncated(change, violations)
 
     def _single_changes(self) -> Iterator[Change]:
@@ -264,11 +269,21 @@ class _Search:
     def _is_violated(self, change: Change, result: Result) -> bool:
         if not change:
             return True
+        return stays_violated(*self._asked_again(change, result), result.violated_on)
+
+    def _is_judged(self, change: Change, result: Result) -> bool:
+        """Whether a violation that is gone under a change is judged under it, or gone without any wider envelope."""
+        others = {key: value for key, value in change.items() if key not in WIDENING}
+        if len(others) == len(change) or not self._violated(others, result):
+            return True
+        return is_judged(*self._asked_again(change, result), result)
+
+    def _asked_again(self, change: Change, result: Result) -> tuple[list[Check], Subject, Case]:
+        """The checks that a violation is about, the subject under a change, and the violated case."""
         trial, subject = self._subject(change, result.dtype)
         made = subject.new_library()
         case = self._libraries.setdefault(made.kind, made).case(result.violated_on)
-        checks = (check for check in trial.checks_on(subject) if check.requirement == result.requirement)
-        return stays_violated(checks, subject, case, result.violated_on)
+        return [one for one in trial.checks_on(subject) if one.requirement == result.requirement], subject, case
 
     def _conforms_under(self, change: Change) -> bool:
         """

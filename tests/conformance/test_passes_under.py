@@ -11,7 +11,7 @@ from normspec import Verdict
 from normspec.adapters.numpy.operators.implementation import Implementation
 from normspec.conformance.sound import DECLARED, Sound
 
-from .runs import DTYPES, FAULT, VARIANT, function, others_at_night, result, run, specimen
+from .runs import DTYPES, FAULT, VARIANT, function, others_at_night, result, run, specimen, variant_function
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
@@ -168,3 +168,40 @@ def test_a_fault_that_no_convention_excuses_names_none() -> None:
     fault = FAULT["ln-eps-on-std"]
     report = run(specimen(fault), requirements={fault.requirement}, explain=True)
     assert report.subjects[0]["passes_under"] == ()
+
+
+def nan_in_single_values(x, gamma, beta, g, *, eps, axes):
+    """dx is NaN in groups of one value in which the cube of a scale with eps overflows, times a deviation of zero."""
+    dx, *others = VARIANT["ln-two-pass"].build().vjp(x, gamma, beta, g, eps=eps, axes=axes)
+    alone = all(x.shape[axis] == 1 for axis in axes) and eps > 0
+    lost = alone & (np.abs(x.astype(np.float64)) > 2.0**42 * np.sqrt(eps))
+    return (np.where(lost, np.nan, dx).astype(dx.dtype), *others)
+
+
+def zero_of_wide_numbers(call, x, *arguments, **settings):
+    """y is zero where the mean square is beyond float32's range."""
+    y = call(x, *arguments, **settings)
+    return np.where(np.abs(x).max(initial=0.0) > 2.0**100, np.zeros_like(y), y)
+
+
+def infinite_beyond_a_sum(call, x, *arguments, **settings):
+    """y is infinite where the squares of a group have a sum beyond float16's range."""
+    y = call(x, *arguments, **settings)
+    squares = np.square(x.astype(np.float64)).sum(axis=-1, keepdims=True)
+    return np.where((x.dtype == np.float16) & (squares > 65504), np.inf, y).astype(y.dtype)
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype", "asked"),
+    [
+        (function("layer_norm", VARIANT["ln-two-pass"].build().call, vjp=nan_in_single_values), "float32", {"LN-G1"}),
+        (variant_function("rm-plain", zero_of_wide_numbers), "float64", {"RM-F1"}),
+        (variant_function("ln-two-pass", infinite_beyond_a_sum), "float16", {"LN-F1"}),
+    ],
+    ids=["one-pass", "float32", "storage"],
+)
+def test_a_declaration_that_says_nothing_about_the_wrong_values_is_not_named(target, dtype, asked) -> None:
+    """Where a class promises nothing, anything passes: that is no reason to declare it."""
+    report = run(target, dtypes=(dtype,), profile="standard", seed=1, requirements=asked, explain=True)
+    assert {one.requirement for one in report.failures()} == asked
+    assert report.subjects[0]["passes_under"] == () and not any(cause.convention for cause in report.causes)
