@@ -83,6 +83,41 @@ def test_the_eps_of_a_backward_pass_of_its_own():
     assert cause.sentence.lower().startswith("dx and dgamma are what the formula gives with 1e-05 in place of eps; ")
 
 
+def recovering(at_zero):
+    """A backward pass that divides y - beta by gamma, and has a number of its own where gamma is zero."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        return right(x, gamma, beta, eps=eps, axes=axes)
+
+    def vjp(x, gamma, beta, g, *, eps, axes):
+        if gamma is None:
+            return gradients(x, gamma, beta, g, eps, axes)
+        y, shape = wide(right(x, gamma, beta, eps=eps, axes=axes)), wide(gamma)
+        r = 1 / np.sqrt(wide(x).var(axes, keepdims=True) + wide(x).dtype.type(eps))
+        small = np.abs(shape) < at_zero
+        xhat = (y if beta is None else y - wide(beta)) / np.where(small, y.dtype.type(at_zero), shape)
+        h = wide(g) * shape
+        dx = r * (h - h.mean(axes, keepdims=True) - xhat * (h * xhat).mean(axes, keepdims=True))
+        samples = tuple(range(x.ndim - len(axes)))
+        dgamma = (wide(g) * xhat).sum(samples).astype(gamma.dtype)
+        return dx.astype(x.dtype), dgamma, None if beta is None else wide(g).sum(samples).astype(beta.dtype)
+
+    right = layer_norm_by(lambda y, dtype: y.astype(dtype))
+    layer_norm.vjp = vjp
+    return layer_norm
+
+
+@pytest.mark.parametrize(("at_zero", "words"), [(1e-6, ", and 0 where gamma is 0"), (0.0, "")])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_normalised_values_that_are_recovered_from_y(at_zero, words, dtype):
+    """What a gamma of zero has hidden is not in y: the sentence tells what it is taken from, and no lost additions."""
+    target = resolve(recovering(at_zero), op="layer_norm", framework="numpy")
+    with np.errstate(all="ignore"):
+        (cause,) = run(target, dtypes=(dtype,), explain=True).causes
+    formula = f"what the formula gives with (y - beta) / gamma in place of xhat{words}"
+    assert cause.sentence == f"dx and dgamma are {formula}; y and dbeta are right."
+
+
 def pre_norm(x, sublayer, gamma, beta, *, eps):
     """Right; its gradient is not."""
     d = wide(x) - wide(x).mean(-1, keepdims=True)

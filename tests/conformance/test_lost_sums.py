@@ -42,11 +42,12 @@ def test_additions_that_a_race_loses_are_told(seed):
     [
         lambda dbeta, rows: np.where(np.abs(rows).max(0, initial=0) > 1, dbeta + np.abs(rows).max(0, initial=0), dbeta),
         lambda dbeta, rows: dbeta + 1,
+        lambda dbeta, rows: np.where(np.arange(dbeta.size).reshape(dbeta.shape) % 3 == rows.size % 3, 0, dbeta),
     ],
-    ids=["a-value-too-many", "a-constant-too-much"],
+    ids=["a-value-too-many", "a-constant-too-much", "zero"],
 )
 def test_another_wrong_sum_is_no_lost_addition(changed):
-    """What is too large in a way that no choice of groups gives has no such words, and neither has a constant."""
+    """What is too large in a way that no choice of groups gives has no such words, nor has a constant, nor zero."""
     sentence = _described(changed)
     assert "additions" not in sentence
     assert "earlier call" not in sentence

@@ -38,7 +38,11 @@ def _is_sum_of_some(one: ObservedResult) -> bool | None:
         return None
     chosen = np.arange(1 << groups)[:, None] >> np.arange(groups) & 1
     sums, slack = chosen @ terms, one.slack.reshape(-1)
-    nearest = np.abs(sums - one.got.reshape(-1)).min(axis=0)
+    apart = np.abs(sums - one.got.reshape(-1))
+    nearest = apart.min(axis=0)
     by_chance = len(sums) * 2 * slack / np.ptp(sums, axis=0)
     tells = one.wrong.reshape(-1) & (by_chance < _BY_CHANCE)
-    return bool((nearest[tells] <= slack[tells]).all()) if tells.any() else None
+    if (nearest[tells] > slack[tells]).any():
+        return False
+    # Zero is the sum over none, and says nothing of which were added.
+    return True if (tells & (apart.argmin(axis=0) > 0)).any() else None

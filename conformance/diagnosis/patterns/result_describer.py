@@ -24,6 +24,7 @@ from .parameters import parameter_relations
 from .pattern import WrongResult
 from .place import EVERYWHERE, Place, where
 from .places import is_nearly_all_wrong, place_of_some, places_of
+from .recovered import recovered_relations
 from .relation import LinearRelation, plain_relations
 from .running import running_relations
 from .sentences import how_often, in_how_many
@@ -170,6 +171,7 @@ class ResultDescriber:
         yield from running_relations(name)
         for relations in (term_relations, backward_relations, other_eps, rounded_inputs, kept_values):
             yield from relations(operator, name)
+        yield from recovered_relations(self._observer, operator, name)
         record = OPERATORS[operator]
         if name == "y" and record.normalises and not record.normalises_handed:
             yield from parameter_relations()
