@@ -23,7 +23,7 @@ from .calls_again import CallsAgain, is_in_inference
 from .following import is_derivative
 from .neutral import ASPECTS, Aspect, neutral
 from .question import Question
-from .running import has_the_weight_of_the_mean, is_of_the_variance_of_y
+from .running import has_the_weight_of_the_mean, is_of_the_variance_of_y, reads_running_statistics
 from .unused import cases_of_unused_inputs, is_of_uncalled_parts
 
 #: The formula of y as a whole. Each aspect is a part of it.
@@ -61,6 +61,8 @@ class Consequences:
     wide: Subject | None = None
     #: Found so far: each requirement that follows from others, with its roots. Such a requirement is not a cause.
     roots: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
+    #: BN-F7, if it is violated because training reads the running statistics; otherwise empty.
+    reading: str = attrs.field(init=False, default="")
     again: CallsAgain = attrs.field(init=False)
     _checks: dict[str, Check] = attrs.field(init=False)
     _by_id: dict[str, Result] = attrs.field(init=False)
@@ -77,7 +79,9 @@ class Consequences:
         if self._remembers():
             self._trace_memory()
         else:
+            self._note_reading()
             self._trace_aspects(lambda check: check.raising != "unsupported")
+            self._trace_reading()
             self._trace_statistics()
             self._trace_gradients()
             if all(one in self.roots for one in map(self._violated, _GRADIENTS.values()) if one):
@@ -172,7 +176,8 @@ class Consequences:
             if not (one.narrows and requirement in _ABOUT_SEVERAL_GROUPS)
         ]
         own = any(requirement in one.requirements for one in ASPECTS)
-        return [] if own else [(name, one) for name, one in found if name and name not in self.roots]
+        known = ("", self.reading, *self.roots)
+        return [] if own else [(name, one) for name, one in found if name not in known]
 
     def _holds_without(self, check: Check, result: Result, aspects: Sequence[Aspect]) -> bool:
         """
@@ -201,6 +206,25 @@ class Consequences:
         before = tally.judged
         tally.run(self.subject, made, fit)
         return tally.judged > before and tally.violation is None
+
+    # -- another mode ------------------------------------------------------------------------------
+
+    def _note_reading(self) -> None:
+        """
+        Note whether the group of a value seems wrong because it does not enter its own statistics.
+
+        What is normalised with the running statistics is the wrong formula, on whatever values these are taken.
+        """
+        result = self._by_id.get("BN-F7")
+        shown = None if result is None or self.subject.slow else result.counterexample
+        if shown is not None and reads_running_statistics(self.subject, self.again.case_of(shown)):
+            self.reading = "BN-F7"
+
+    def _trace_reading(self) -> None:
+        """BN-F7 then follows from the requirement on that, or from the formula."""
+        leading = self._violated(("BN-S5", *_FORMULA_OF_Y))
+        if self.reading and leading and self.reading not in self.explained:
+            self._record(self.reading, leading)
 
     # -- running statistics ------------------------------------------------------------------------
 

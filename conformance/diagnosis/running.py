@@ -1,4 +1,7 @@
-"""Whether a new running variance is wrong because of its weight, or because y's variance is wrong."""
+"""
+Why results of batch_norm are wrong: a new running variance by its weight, or because y's variance is wrong; y, because
+training reads the running statistics.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from ..cases.case import Case
 from ..checks.received import RelatedCall
 from ..judging.subject import Subject
 from .answers import CLEARLY_WRONG
+from .question import results_if_any
 
 _MEAN, _VARIANCE = "new_running_mean", "new_running_var"
 
@@ -38,6 +42,18 @@ def is_of_the_variance_of_y(subject: Subject, case: Case) -> bool | None:
     momentum = case.settings["momentum"]
     variance = divided.value.to_dd().hi - run.eps
     return _seen(subject, case, _old(case, _VARIANCE) * (1 - momentum) + variance * momentum, momentum * divided.error)
+
+
+def reads_running_statistics(subject: Subject, case: Case) -> bool:
+    """Whether y of a call in training changes with the running statistics, and with nothing else."""
+    if not case.settings.get("training", False) or not case.x.size:
+        return False
+    mean, variance = (case.given(name) for name in ("running_mean", "running_var"))
+    moved = case.replace(running_mean=(mean + 1).astype(mean.dtype), running_var=(variance * 4).astype(variance.dtype))
+    first, again, after = (results_if_any(subject, one, gradients=False).get("y") for one in (case, case, moved))
+    if first is None or again is None or after is None or not np.array_equal(first, again, equal_nan=True):
+        return False
+    return not np.array_equal(first, after, equal_nan=True)
 
 
 def _seen(subject: Subject, case: Case, predicted: np.ndarray, unsure: np.ndarray) -> bool | None:

@@ -281,3 +281,31 @@ def test_a_mistake_in_gradients_is_headed_by_a_requirement_about_gradients() -> 
     report = run(function("batch_norm", made.call, vjp=vjp), requirements=asked, explain=True)
     assert {one.requirement for one in report.failures()} == {"BN-G4", "BN-I5"}
     assert [cause.requirement for cause in report.causes] == ["BN-G4"]
+
+
+def test_training_that_reads_the_running_statistics_is_the_wrong_formula() -> None:
+    """One sample is taken for inference: BN-F1 says what is wrong; that no value enters its statistics follows."""
+    made = VARIANT["bn-two-pass"].build()
+
+    def of_mode(x, settings):
+        alone = x.shape[0] == 1 and x.ndim > 2 and settings["channel_axis"] % x.ndim
+        return {**settings, "training": settings["training"] and not alone}
+
+    def call(x, *arguments, **settings):
+        return made.call(x, *arguments, **of_mode(x, settings))
+
+    def vjp(x, *arguments, **settings):
+        return made.vjp(x, *arguments, **of_mode(x, settings))
+
+    report = run(function("batch_norm", call, vjp=vjp), explain=True)
+    found = {one.requirement: one.follows_from for one in report.failures()}
+    assert found["BN-F1"] == () and found["BN-F7"] == ("BN-F1",)
+    (cause,) = report.causes
+    assert cause.requirement == "BN-F1"
+    assert "there it is what inference gives, with the running statistics" in cause.sentence
+
+
+def test_another_group_stands_although_a_formula_is_violated() -> None:
+    """Statistics over the batch axis alone read no running statistics: BN-F7 says what is wrong."""
+    report = run(specimen({one.name: one for one in FAULTS}["bn-over-batch-axis-only"]), explain=True)
+    assert "BN-F7" in standing(report) and "BN-F1" not in standing(report)

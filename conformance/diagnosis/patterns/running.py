@@ -85,8 +85,17 @@ def _old(one: ObservedResult) -> Array:
     return value
 
 
+def _of_inference(one: ObservedResult) -> Array | None:
+    """y of the other mode; None for an operator without modes."""
+    if not one.case.record.has_modes:
+        return None
+    return one.expected if not one.steps.training else FormulaSteps(one.case.replace(training=False)).normalised
+
+
 def running_relations(name: str) -> Iterator[LinearRelation]:
-    """Wrong forms of a running statistic, the plainest first."""
+    """Wrong forms of a running statistic, the plainest first; and y with the running statistics in training."""
+    if name == "y":
+        yield LinearRelation("what inference gives, with the running statistics", _of_inference)
     if name not in _STATISTICS:
         return
     old = name.removeprefix("new_")
