@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 
+import attrs
 import numpy as np
 
 from ...spec.errors import CALL_FAILED, MissingGradient
@@ -23,8 +24,8 @@ def cases_of_unused_inputs(subject: Subject, result: Result) -> tuple[Case, ...]
 
     The first shows the violation; the second has other numbers in those inputs. Empty for any other violation.
     """
-    shown, case = result.counterexample, case_found_on(subject, result)
-    if shown is None or shown.failure != "missing" or case is None:
+    case = _case_without_gradients(subject, result)
+    if case is None:
         return ()
     missing = missing_gradients(subject, case)
     return (case, with_others(case, missing)) if is_independent_of(subject, case, missing) else ()
@@ -32,12 +33,13 @@ def cases_of_unused_inputs(subject: Subject, result: Result) -> tuple[Case, ...]
 
 def is_of_uncalled_parts(subject: Subject, result: Result) -> bool:
     """Whether a violation is about parts alone that are not called: their leaves, or what they were replaced by."""
-    shown, case = result.counterexample, case_found_on(subject, result)
-    if shown is None or case is None:
-        return False
-    if shown.failure == "missing":
+    shown, case = result.counterexample, _case_without_gradients(subject, result)
+    if case is not None:
         about = parts_of(missing_gradients(subject, case))
     else:
+        case = _case_found_on(subject, result)
+        if shown is None or case is None:
+            return False
         before, after = _by_role(case.parts), _by_role(shown.parts)
         about = {role for role in before if before[role] != after.get(role)}
     return bool(about) and about <= {*uncalled(subject, case)}
@@ -97,7 +99,17 @@ def _by_role(parts: Parts) -> dict[str, object]:
     return found
 
 
-def case_found_on(subject: Subject, result: Result) -> Case | None:
+def _case_without_gradients(subject: Subject, result: Result) -> Case | None:
+    """The very case of a call that lacks gradients, if a violation is that; its check may have made it of another."""
+    shown, found_on = result.counterexample, _case_found_on(subject, result)
+    g = None if shown is None else shown.inputs.get("g")
+    if shown is None or shown.failure != "missing" or g is None or found_on is None:
+        return None
+    inputs = {name: value for name, value in shown.inputs.items() if name != "g"}
+    return attrs.evolve(found_on, inputs=inputs, settings=shown.settings, g=g, parts=shown.parts)
+
+
+def _case_found_on(subject: Subject, result: Result) -> Case | None:
     """The case that a violation was found on, in the form that the target takes."""
     fit = fitted(result.violated_on, subject.binding)
     return None if fit is None else subject.new_library().fresh(fit)

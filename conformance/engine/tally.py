@@ -13,6 +13,7 @@ from ...spec.errors import (
     CALL_FAILED,
     BadOutput,
     CannotVary,
+    MissingGradient,
     NormspecError,
     TakesNoPart,
     TargetLost,
@@ -236,7 +237,7 @@ def _add_failure(
     failure: TargetRaised | BadOutput, subject: Subject, case: Case, tally: Tally, add: Callable[[Finding], Finding]
 ) -> None:
     """Add the failure of a call as a finding, or note it in the tally, depending on the check."""
-    check, raised = tally.check, isinstance(failure, TargetRaised)
+    check, raised, called = tally.check, isinstance(failure, TargetRaised), subject.last_case or case
     output, note = "gradient" if of_gradients(failure) else "y", f"raised {failure}" if raised else str(failure)
     if known := subject.known_violations.known_failure(subject.last_case or case, output, failure):
         tally.note_lacking(known)
@@ -249,6 +250,9 @@ def _add_failure(
     elif check.raising != "error" and failure_is_about(check, subject, case, failure):
         output = "derivative" if check.raising == "unsupported" else output
         add(Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure)))
+    elif isinstance(failure, MissingGradient) and failure_is_about(check, subject, case, failure):
+        # CM-T3 judges the plain call of a case. What is missing in another call of this check, nobody else judges.
+        add(Finding(called, violated=True, output=output, note=note, failure=failure_shown(failure)))
     else:
         # No counterexample shows the line of an error, so its reason does.
         line = failure.where if isinstance(failure, TargetRaised) else None

@@ -108,3 +108,22 @@ def test_a_parameter_that_never_enters_y_is_the_wrong_formula():
 
     report = run(resolve(layer_norm, op="layer_norm", framework="torch"), explain=True)
     assert "CM-T3" not in _standing(report) and any("LN-F5" in cause.explains for cause in report.causes)
+
+
+def test_a_gradient_that_is_missing_in_a_later_call_of_a_check_is_judged():
+    """The first branches are skipped where their logits are -inf: CM-T3 sees plain calls, MH-G6 those that it makes."""
+
+    def mhc(x, branches, logits, *, fuse=None):
+        y = [branch(x) for branch in branches]
+        if fuse is not None:
+            return x + fuse(y)
+        p = torch.softmax(logits, 0)
+        closed = len(y) > 2 and bool(torch.isinf(logits[:-1]).all())
+        return x + sum(p[i] * y[i] for i in range(len(y) - 1 if closed else 0, len(y)))
+
+    report = _report_on(mhc, requirements={"CM-T3", "MH-F3", "MH-G6"})
+    assert {one.requirement: one.verdict.value for one in report.results} == {
+        "CM-T3": "pass", "MH-F3": "pass", "MH-G6": "fail",
+    }  # fmt: skip
+    (failed,) = report.failures()
+    assert failed.reason.startswith("no gradient reaches branches.0.h") and not failed.follows_from
