@@ -20,6 +20,7 @@ LAYOUTS: tuple[str, ...] = (
     "contiguous",
     "transposed",
     "leading_transposed",
+    "middle_transposed",
     "strided",
     "sliced_last_axis",
     "sliced_second_axis",
@@ -72,6 +73,8 @@ def why_not(array: np.ndarray, layout: str) -> str | None:
         return "reversing the axes in memory needs at least two axes"
     if layout == "leading_transposed" and array.ndim < 3:
         return "reversing the axes before the last needs at least two of them"
+    if layout == "middle_transposed" and array.ndim < 4:
+        return "exchanging the second and third of several axes needs at least four"
     if layout == "channels_last" and array.ndim < 3:
         return "channels_last needs a batch axis, a channel axis and at least one more"
     if layout == "sliced_last_axis" and array.ndim < 2:
@@ -105,6 +108,8 @@ def place(array: np.ndarray, layout: str) -> Placement:
         length, strides, offset = size, _dense_strides(shape, range(array.ndim - 1, -1, -1)), 0
     elif layout == "leading_transposed":
         length, strides, offset = size, _dense_strides(shape, (*range(array.ndim - 2, -1, -1), array.ndim - 1)), 0
+    elif layout == "middle_transposed":  # the heads of attention, and the positions of a sequence
+        length, strides, offset = size, _dense_strides(shape, (0, 2, 1, *range(3, array.ndim))), 0
     elif layout == "channels_last":
         length, strides, offset = size, _dense_strides(shape, (0, *range(2, array.ndim), 1)), 0
     elif layout == "strided":

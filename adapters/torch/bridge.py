@@ -178,6 +178,7 @@ class TorchBridge(Bridge):
         return list(torch.autograd.grad(output, inputs, cotangent, retain_graph=keep, allow_unused=True))
 
     def jvp(self, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> Any | None:
+        _require_tangents(call, inputs)
         with forward_ad.dual_level():
             duals = [
                 None if value is None else forward_ad.make_dual(value, tangent)
@@ -217,6 +218,7 @@ class TorchBridge(Bridge):
     def nested(
         self, kind: str, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any], other: Any
     ) -> list[Any | None]:
+        _require_tangents(call, inputs)
         if kind == "jvp_jvp" and _has_tangent_of_its_own(call, inputs):
             raise Unsupported(
                 "PyTorch takes the tangent of a torch.autograd.Function's jvp for zero"
@@ -267,9 +269,20 @@ def _holds(nodes: Sequence[Any], name: str) -> bool:
 
 def _has_tangent_of_its_own(call: Callable[..., Any], inputs: Sequence[Any]) -> bool:
     """Whether a call goes through an autograd.Function that has a jvp."""
-    output = call(*(None if value is None else value.detach().requires_grad_() for value in inputs))
-    functions = (getattr(node, "_forward_cls", torch.autograd.Function) for node in _graph([output.grad_fn]))
+    functions = (getattr(node, "_forward_cls", torch.autograd.Function) for node in _graph_of(call, inputs))
     return any(one.jvp is not torch.autograd.Function.jvp for one in functions)
+
+
+def _require_tangents(call: Callable[..., Any], inputs: Sequence[Any]) -> None:
+    """Raise Unsupported if a call goes through a custom operator: PyTorch takes the tangent of its result for zero."""
+    if any(type(node).__name__.startswith("GeneratedBackwardFor_") for node in _graph_of(call, inputs)):
+        raise Unsupported("PyTorch drops the tangent at an operator of torch.library.custom_op")
+
+
+def _graph_of(call: Callable[..., Any], inputs: Sequence[Any]) -> Iterator[Any]:
+    """The nodes of autograd's graph of a call."""
+    output = call(*(None if value is None else value.detach().requires_grad_() for value in inputs))
+    return _graph([output.grad_fn])
 
 
 def _graph(nodes: Sequence[Any]) -> Iterator[Any]:

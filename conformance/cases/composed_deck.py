@@ -99,6 +99,10 @@ def composed_deck(operator: str) -> list[Description]:
         # Shapes that broadcast by mistake: a batch of one, and dimensions of 1 between others.
         yield d(4, _MANY[:4], leading=(1, 4), recipe=_READING[operator])
         yield d(3, _MANY, leading=(2, 2, 2))
+        # One row without parameters, and parts that return what they are handed.
+        yield d(4, _PLAIN[:1], leading=(), gamma="none", beta="none", recipe=_LAW[operator])
+        if "identity" in RECIPES[operator]:
+            yield d(4, _MANY[:4], leading=(2, 2), recipe="identity", eps=2.0**-8)
         # Six axes, with all parts: code that flattens some of them, or names them, ends at four or five.
         yield d(3, _MANY, *PARTS, leading=(1, 2, 1, 2, 2), recipe=_ALL_PARTS[operator])
         # Padding: some rows of zeros, and all rows.

@@ -19,6 +19,7 @@ from .description import NEGLIGIBLE_EPS, Description, Kinds
 from .large import large_deck
 from .large_derivatives import large_derivatives_deck
 from .parameters import BALANCED, HUGE, LATE, VAST
+from .paths import paths_deck
 from .six_axes import six_axes_deck
 from .sizes import repeated_deck, size_deck
 from .two_extents import two_extents_deck
@@ -318,7 +319,8 @@ def deck(operator: str, profile: str, seed: int) -> list[Description]:
     if groups is Groups.SAMPLE_CHANNELS:
         both = [attrs.evolve(one, rank=_RANKS[place % len(_RANKS)]) for place, one in enumerate(both)]
     laws = 6  # law and derivative cases come first, the operator's own cases next
-    more = [] if profile == "quick" else six_axes_deck(operator, frozenset(AXES))
+    axes = frozenset(AXES)
+    more = [] if profile == "quick" else six_axes_deck(operator, axes) + paths_deck(operator, axes)
     ordered = both[:laws] + own + both[laws:] + more + _of_size(operator, profile)
     return [attrs.evolve(description, seed=seed) for description in ordered]
 

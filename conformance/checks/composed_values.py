@@ -177,9 +177,11 @@ def extreme_gradients(subject: Subject, case: Case) -> Iterator[Finding]:
 
 
 def _naming_nan(finding: Finding) -> Finding:
-    """The finding, which says so if the violation is a NaN."""
+    """The finding, which says so if the violation is a NaN; a logit may be infinite."""
     nan = finding.violated and finding.got is not None and np.isnan(finding.got)
-    return attrs.evolve(finding, note="NaN from finite data") if nan else finding
+    given = (value for value in finding.case.inputs.values() if value is not None)
+    finite = nan and all(np.isfinite(value.astype(np.float64)).all() for value in given)
+    return attrs.evolve(finding, note="NaN from finite data") if finite else finding
 
 
 @check("RS-F4", every=recipes(*_DROPOUT))

@@ -119,6 +119,10 @@ def repeats_equal(subject: Subject, case: Case) -> Iterator[Finding]:
     yield Finding(case, violated=False)
 
 
+#: Later calls, of which each may take the next of several buffers or slots: more than code keeps in turn.
+_LATER = 16
+
+
 @check("CM-P4")
 def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
     """A result stays the same after later calls, a gradient after later gradients."""
@@ -127,6 +131,7 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
     def asked(mode: str) -> Iterator[Callable[[], object]]:
         evaluation = subject.start(case, mode=mode)
         later = subject.start(later_case, mode=mode)
+        yield partial(subject.repeated_outputs, later_case, _LATER, mode)
         yield evaluation.outputs
         if mode == "training" and not subject.forward_only:
             pulled = evaluation.pull(case.g)
@@ -140,6 +145,7 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
         before = evaluation.outputs()
         later = subject.start(later_case, mode=mode)
         later.outputs()
+        subject.repeated_outputs(later_case, _LATER, mode)
         for name, value in evaluation.outputs().items():
             yield changed(before[name], value, case, name, f"{name} changed when another call was made")
     if subject.forward_only:
@@ -196,13 +202,13 @@ def gradients_later(subject: Subject, case: Case) -> Iterator[Finding]:
 
     def asked() -> Iterator[Callable[[], object]]:
         evaluation = subject.start(case)
-        yield partial(subject.outputs, different_values(case))
+        yield partial(subject.repeated_gradients, different_values(case), _LATER)
         yield partial(evaluation.pull, case.g)
 
     subject.prefetch(case, asked())
     evaluation = subject.start(case)
     evaluation.outputs()
-    subject.outputs(different_values(case))
+    subject.repeated_gradients(different_values(case), _LATER)
     found = subject.named_gradients(evaluation.pull(case.g).gradients(), case)
     yield from same_gradients(subject, case, found, at_once, "the gradient taken after another call")
     # One small case of each operator, and the larger ones: a path of its own may spoil what it saved.

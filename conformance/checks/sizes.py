@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ...spec.operators import OPERATORS
+from ...spec.operators import OPERATORS, Groups
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
@@ -28,13 +28,16 @@ def sizes(subject: Subject, case: Case) -> Iterator[Finding]:
         yield subject.judge_gradient(case, name, value, note=note)
 
 
-def emptied(case: Case) -> Case:
-    """The case without any sample (batch_norm) or any group; leaves of x's shape are emptied too."""
+def emptied(case: Case, axis: int = 0) -> Case:
+    """
+    The case without any sample (batch_norm) or any group; leaves of x's shape are emptied too.
+
+    ``axis``: which of the leading axes is empty, where groups lie along trailing ones.
+    """
     if OPERATORS[case.operator].composed:
         shaped = {name: value for name, value in case.inputs.items() if value is not None}
         changes = {name: value[:0] for name, value in shaped.items() if value.shape == case.x.shape}
         return case.replace(g=case.g[:0], **changes)
-    axis = 0
     if case.record.has_channels and case.settings["channel_axis"] % case.x.ndim == 0:
         axis = 1
     return case.replace(x=np.take(case.x, [], axis=axis), g=np.take(case.g, [], axis=axis))
@@ -52,8 +55,14 @@ def no_groups(subject: Subject, case: Case) -> Iterator[Finding]:
     if not case.layout.before or _square_leaf(case):
         return
     _ = subject.observe(case).outputs
-    empty = emptied(case)
-    for mode in subject.modes(empty)[1:]:
+    yield from _judged_without_groups(subject, emptied(case))
+    leading = case.x.ndim - len(case.settings.get("axes", ()))
+    if case.record.groups is Groups.TRAILING and not case.record.composed and leading > 1:
+        yield from _judged_without_groups(subject, emptied(case, leading - 1))
+
+
+def _judged_without_groups(subject: Subject, empty: Case) -> Iterator[Finding]:
+    for mode in subject.modes(empty):
         subject.outputs(empty, mode)  # it checks the shape
     evaluation = subject.start(empty)
     y = evaluation.outputs()["y"]

@@ -249,7 +249,8 @@ def _add_failure(
             tally.unsupported, tally.refused = tally.unsupported or note, True
     elif check.raising != "error" and failure_is_about(check, subject, case, failure):
         output = "derivative" if check.raising == "unsupported" else output
-        add(Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure)))
+        shown = called if isinstance(failure, MissingGradient) else case
+        add(Finding(shown, violated=True, output=output, note=note, failure=failure_shown(failure)))
     elif isinstance(failure, MissingGradient) and failure_is_about(check, subject, case, failure):
         # CM-T3 judges the plain call of a case. What is missing in another call of this check, nobody else judges.
         add(Finding(called, violated=True, output=output, note=note, failure=failure_shown(failure)))

@@ -32,6 +32,7 @@ def test_values_are_those_given(layout, dtype):
         ("contiguous", (60, 20, 5, 1)),
         ("transposed", (1, 2, 6, 24)),
         ("leading_transposed", (5, 10, 30, 1)),
+        ("middle_transposed", (60, 5, 15, 1)),
         ("strided", (120, 40, 10, 2)),
         ("sliced_last_axis", (120, 40, 10, 1)),
         ("sliced_second_axis", (120, 20, 5, 1)),
@@ -87,7 +88,7 @@ def test_zero_stride_tells_minus_zero_from_zero():
 
 
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "zero_stride"])
-@pytest.mark.parametrize("shape", [(0, 3, 2), (2, 0, 3), (1, 1, 1)])
+@pytest.mark.parametrize("shape", [(0, 3, 2, 2), (2, 0, 3, 1), (1, 1, 1, 1)])
 def test_empty_and_single_arrays_have_every_layout(layout, shape):
     """No layout fails for want of elements."""
     assert place(_array(shape), layout).view().shape == shape
@@ -98,6 +99,7 @@ def test_empty_and_single_arrays_have_every_layout(layout, shape):
     [
         ((3,), "transposed", "at least two axes"),
         ((3, 2), "leading_transposed", "at least two of them"),
+        ((3, 2, 2), "middle_transposed", "at least four"),
         ((3,), "sliced_last_axis", "at least two axes"),
         ((3, 2), "sliced_second_axis", "at least three axes"),
         ((3, 2), "channels_last", "at least one more"),

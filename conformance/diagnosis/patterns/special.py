@@ -18,6 +18,7 @@ _CASES = 3
 _LAYOUTS = {
     "transposed": "stored with its axes reversed",
     "leading_transposed": "stored with the axes before the last reversed",
+    "middle_transposed": "stored with the second and third axis exchanged",
     "strided": "strided",
     "sliced_last_axis": "a slice of a longer last axis",
     "sliced_second_axis": "a slice of a longer second axis",

@@ -59,3 +59,31 @@ def test_a_penalty_on_dx(lost, verdict, words):
     found = result(run(resolve(rms_norm, op="rms_norm", framework="torch"), requirements=("RM-G9",)), "RM-G9")
     assert found.verdict.value == verdict
     assert words in found.reason
+
+
+def test_an_operator_of_its_own_has_no_forward_mode():
+    """PyTorch drops the tangent at a torch.library.custom_op in silence: unsupported, in each derivative of tangents."""
+
+    @torch.library.custom_op("normspec_tests::rms", mutates_args=())
+    def rms(x: torch.Tensor, eps: float) -> torch.Tensor:
+        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + eps)
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        r = torch.rsqrt((x * x).mean(-1, keepdim=True) + ctx.eps)
+        return r * (g - x * r * (g * x * r).mean(-1, keepdim=True)), None
+
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+        ctx.eps = inputs[1]
+
+    rms.register_autograd(backward, setup_context=setup)
+
+    def rms_norm(x, gamma, *, eps, axes):
+        y = rms(x.flatten(-len(axes)), eps).reshape(x.shape)
+        return y if gamma is None else y * gamma
+
+    report = run(resolve(rms_norm, op="rms_norm", framework="torch"))
+    assert report.failures() == ()
+    verdicts = {one.requirement: one.verdict.value for one in report.results}
+    assert {verdicts[one] for one in ("RM-G10", "RM-G13", "RM-G14")} == {"unsupported"}

@@ -1,0 +1,76 @@
+"""
+Cases in which an aspect meets a path of its own.
+
+A kernel has paths for calls without parameters, for float32 parameters, for rows in other places of memory, for many
+rows, for one row. The deck tries each aspect (data far from zero, a small eps, NaN, no groups) on the plainest of them,
+and a mistake in the aspect on another path shows only where both meet. `quick` goes without these cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from ...spec.operators import OPERATORS, Groups
+from .description import NEGLIGIBLE_EPS, Description, Kinds
+
+_NORMAL: Kinds = tuple(("normal", index) for index in range(9))
+#: As many groups as rows in three axes hold.
+_OFFSETS: Kinds = tuple(("offset", index) for index in range(12))
+#: Far from zero, beyond what a plain sum of 130 values may lose in float32.
+_FAR: Kinds = tuple(("offset", index) for index in (2, 6))
+_NEAR: Kinds = tuple(("near_eps", index) for index in (0, 1, 2, 5))
+
+_LAYOUTS = frozenset(("CM-V1", "CM-V2", "CM-V3"))
+_NON_FINITE = frozenset(("CM-N1", "CM-N3", "CM-N4", "CM-N6", "CM-N7"))
+_NO_PARAMETERS = {"gamma": "none", "beta": "none"}
+
+
+def paths_deck(operator: str, axes: frozenset[str]) -> list[Description]:
+    """The cases of a normalisation; ``axes``: the requirements about which values form a group."""
+    record = OPERATORS[operator]
+    plain = Description(operator, 6, _NORMAL[:3], eps=NEGLIGIBLE_EPS)
+    several = {
+        Groups.TRAILING: _of_rows,
+        Groups.CHANNEL: _of_channels,
+        Groups.SAMPLE_CHANNELS: _of_sample_channels,
+    }[record.groups]
+    found = [*_of_any(centred=record.centred), *several(axes)]
+    rank = {"rank": 4, "samples": 2} if record.groups is Groups.SAMPLE_CHANNELS else {}
+    made = [attrs.evolve(plain, **{**rank, **fields}) for fields in found]
+    return [one for one in made if "beta" in record.arguments or (one.beta == "mixed") <= (one.gamma != "none")]
+
+
+def _of_any(*, centred: bool) -> Iterator[dict[str, Any]]:
+    """No parameters, one of them, float32 parameters."""
+    if centred:
+        far = {"n": 16, "groups": _OFFSETS}
+        yield {**far, **_NO_PARAMETERS}
+        yield {**far, "mixed": True, "only": True, "requirements": frozenset(("CM-D1",))}
+    yield {"n": 16, "groups": _NEAR, "eps": 2.0**-30, "requirements": frozenset(("CM-V1",))}
+    yield {**_NO_PARAMETERS, "requirements": _NON_FINITE | {"CM-S2"}}
+    yield {"beta": "none", "requirements": _LAYOUTS}
+    yield {"gamma": "none", "requirements": _LAYOUTS | {"CM-S2"}}
+
+
+def _of_rows(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
+    """Several axes, many rows, one row, heads between the rows of a sequence."""
+    yield {"n": 16, "groups": _OFFSETS, "features": (4, 4), "leading": (3, 4)}
+    yield {"n": 130, "groups": _FAR, "repeat": 67, "gamma": "ones", "beta": "none"}
+    yield {"n": 9, "groups": _NORMAL[:4], "features": (3, 3), "leading": (2, 2), "requirements": _LAYOUTS | axes}
+    yield {"n": 6, "groups": _NORMAL, "leading": (2, 3, 4), "repeat": 24, "requirements": _LAYOUTS | {"CM-S2"}}
+    for gamma, beta in (("none", "mixed"), ("none", "none"), ("mixed", "none")):
+        yield {"groups": _NORMAL[:1], "leading": (), "gamma": gamma, "beta": beta}
+
+
+def _of_channels(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
+    """Channels first, of as many as the axis after them is long."""
+    for training in (True, False):
+        yield {"n": 27, "rank": 4, "samples": 3, "channel_axis": 0, "training": training, "requirements": axes}
+
+
+def _of_sample_channels(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
+    """Several channels a group where they come last of five axes."""
+    yield {"n": 24, "groups": _NORMAL[:4], "rank": 5, "width": 2, "channel_axis": -1, "requirements": axes}
