@@ -62,7 +62,7 @@ def test_a_penalty_on_dx(lost, verdict, words):
 
 
 def test_an_operator_of_its_own_has_no_forward_mode():
-    """PyTorch drops the tangent at a torch.library.custom_op in silence: unsupported, in each derivative of tangents."""
+    """PyTorch drops the tangent at a torch.library.custom_op in silence: each derivative of tangents is unsupported."""
 
     @torch.library.custom_op("normspec_tests::rms", mutates_args=())
     def rms(x: torch.Tensor, eps: float) -> torch.Tensor:
