@@ -226,7 +226,6 @@ def _of_channels(operator: str) -> list[Description]:
         d(18, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=2, channel_axis=-2),
         d(16, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2),
         d(16, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2, channel_axis=-1),
-        d(16, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2, channel_axis=-1, training=False),
         d(12, _NORMAL[:5], *LAYOUTS, rank=4),
         d(8, _NORMAL[:3], *LAYOUTS, rank=5),
         # Far from zero, in every layout: a path for one may take the variance in one pass.

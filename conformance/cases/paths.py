@@ -60,15 +60,18 @@ def _of_rows(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
     yield {"n": 16, "groups": _OFFSETS, "features": (4, 4), "leading": (3, 4)}
     yield {"n": 130, "groups": _FAR, "repeat": 67, "gamma": "ones", "beta": "none"}
     yield {"n": 9, "groups": _NORMAL[:4], "features": (3, 3), "leading": (2, 2), "requirements": _LAYOUTS | axes}
-    yield {"n": 6, "groups": _NORMAL, "leading": (2, 3, 4), "repeat": 24, "requirements": _LAYOUTS | {"CM-S2"}}
+    heads = {"features": (6,), "leading": (2, 3, 4), "repeat": 24}
+    yield {**heads, "groups": _NORMAL, "requirements": _LAYOUTS | {"CM-S2"}}
     for gamma, beta in (("none", "mixed"), ("none", "none"), ("mixed", "none")):
-        yield {"groups": _NORMAL[:1], "leading": (), "gamma": gamma, "beta": beta}
+        yield {"groups": _NORMAL[:1], "features": (6,), "leading": (), "gamma": gamma, "beta": beta}
 
 
 def _of_channels(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
-    """Channels first, of as many as the axis after them is long."""
+    """Channels first, of as many as the axis after them is long; and last of five axes, in inference too."""
     for training in (True, False):
         yield {"n": 27, "rank": 4, "samples": 3, "channel_axis": 0, "training": training, "requirements": axes}
+    last = {"n": 16, "groups": _NORMAL[:2], "rank": 5, "samples": 2, "channel_axis": -1}
+    yield {**last, "training": False, "requirements": axes}
 
 
 def _of_sample_channels(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
