@@ -73,6 +73,8 @@ def test_gradients_that_are_all_lost_are_told_in_one_sentence():
 class _LosesEveryThirdLeaf:
     """An observer of a function whose calls lack the gradient of every third leaf; the first such case lacks one."""
 
+    limited = True
+
     def answer(self, case, *, derivative):
         return SimpleNamespace(words="it fails" if derivative and self._lost(case) else "")
 

@@ -208,7 +208,7 @@ def _taken_from_a_cache(subject: Subject, case: Case) -> str:
 
 
 def _changed_for_good(subject: Subject, case: Case) -> str:
-    """Which call with other arguments changes a result for good."""
+    """Which call with other arguments changes a result for good: calls repeat themselves before it, and after it."""
     for name in _nonempty(case):
         for words, before in _calls_before(case, name):
             for gradients in gradient_choices(subject):
@@ -219,7 +219,11 @@ def _changed_for_good(subject: Subject, case: Case) -> str:
                 after = [results_if_any(subject, case, gradients=gradients) for _ in range(_CALLS_TO_SETTLE)]
                 for result, got in settled.items() if last and all(after) else ():
                     stays = np.array_equal(got, last[result], equal_nan=True)
-                    if stays and not any(np.array_equal(got, one[result], equal_nan=True) for one in after):
+                    if not stays or any(np.array_equal(got, one[result], equal_nan=True) for one in after):
+                        continue
+                    again = [results_if_any(subject, case, gradients=gradients).get(result) for _ in range(_AGAIN)]
+                    now = after[-1][result]
+                    if all(one is not None and np.array_equal(now, one, equal_nan=True) for one in again):
                         return f"{result} changes for good after a call with {words}: something of that call is kept"
     return ""
 
