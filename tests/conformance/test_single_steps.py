@@ -88,7 +88,8 @@ def test_a_declaration_that_helps_beside_another_alone_is_found() -> None:
     target = specimen(VARIANT["ln-two-pass"])
     run = Run(Plan((target,), ("float32",), "cpu", {}, profile_of("quick"), 0))
     violations: Any = [
-        SimpleNamespace(dtype="float32", requirement="LN-F1", needs=needs) for needs in ({"A"}, {"A", "B"})
+        SimpleNamespace(dtype="float32", requirement="LN-F1", needs=needs, counterexample=None)
+        for needs in ({"A"}, {"A", "B"})
     ]
     search = Search(run, target, target.bindings[0], violations, float("inf"))
     assert next(search._surviving(violations)) == {"A": "1", "B": "1"}
