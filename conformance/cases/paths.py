@@ -62,6 +62,7 @@ def _of_rows(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
     yield {"n": 9, "groups": _NORMAL[:4], "features": (3, 3), "leading": (2, 2), "requirements": _LAYOUTS | axes}
     heads = {"features": (6,), "leading": (2, 3, 4), "repeat": 24}
     yield {**heads, "groups": _NORMAL, "requirements": _LAYOUTS | {"CM-S2"}}
+    yield {"features": (6,), "leading": (2, 2), "groups": _NORMAL[:4], "requirements": frozenset(("CM-S2",))}
     for gamma, beta in (("none", "mixed"), ("none", "none"), ("mixed", "none")):
         yield {"groups": _NORMAL[:1], "features": (6,), "leading": (), "gamma": gamma, "beta": beta}
 
@@ -77,3 +78,4 @@ def _of_channels(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
 def _of_sample_channels(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
     """Several channels a group where they come last of five axes."""
     yield {"n": 24, "groups": _NORMAL[:4], "rank": 5, "width": 2, "channel_axis": -1, "requirements": axes}
+    yield {"n": 1, "groups": _NORMAL[:6], "rank": 3, "width": 1, "samples": 1}  # all that is left is beta
