@@ -127,7 +127,7 @@ def _overflows(failure: Failure, call: _Channels) -> Any:
     Whether x - mean, its product with the cotangent, or another step towards an element overflows.
 
     For dgamma and, in training, for dx one such step anywhere in the channel is enough: the sum is then infinite or
-    NaN.
+    NaN. So is everything where the variance and eps are both rounded to 0.
     """
     along = np.maximum(np.abs(call.d), np.abs(call.d * call.g))
     if failure.output == "y":
@@ -137,6 +137,7 @@ def _overflows(failure: Failure, call: _Channels) -> Any:
     else:
         size = np.abs(call.g) * call.r
     lost = size * (1 + 4 * call.u) >= call.overflow  # each factor has been rounded before
+    lost = lost | (np.maximum(call.var, failure.settings["eps"]) <= call.eta * (1 + 4 * call.u))
     return lost.reshape(-1) if failure.output == "dgamma" else call.laid(lost, failure.got)
 
 

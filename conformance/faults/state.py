@@ -38,19 +38,6 @@ class OutputBufferShared(Buffers):
         return (self.shared("y", results[0]), *results[1:]) if stage == "call" else results
 
 
-@fault("output-buffers-in-turn", ln="CM-P4", bn="CM-P4", mh="CM-P4", kind="state")
-class OutputBuffersInTurn(Buffers):
-    """Returns y in one of eight buffers in turn, which the eighth call after it overwrites."""
-
-    calls = 0
-
-    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
-        if stage != "call":
-            return results
-        self.calls += 1
-        return self.shared(f"y{self.calls % 8}", results[0]), *results[1:]
-
-
 @fault("gradient-buffer-shared", ln="CM-P4", bn="CM-P4", po="CM-P4", mh="CM-P4", kind="state")
 class GradientBufferShared(Buffers):
     """Returns dx in a buffer that the next backward pass of the same shape overwrites."""
