@@ -38,6 +38,8 @@ def paths_deck(operator: str, axes: frozenset[str]) -> list[Description]:
         Groups.SAMPLE_CHANNELS: _of_sample_channels,
     }[record.groups]
     found = [*_of_any(centred=record.centred), *several(axes)]
+    if record.channels_alone:  # one value a channel of one sample: all that is left is beta
+        found.append({"n": 1, "rank": 3, "samples": 1, "only": True, "requirements": frozenset(("IN-E1",))})
     rank = {"rank": 4, "samples": 2} if record.groups is Groups.SAMPLE_CHANNELS else {}
     made = [attrs.evolve(plain, **{**rank, **fields}) for fields in found]
     return [one for one in made if "beta" in record.arguments or (one.beta == "mixed") <= (one.gamma != "none")]
@@ -78,4 +80,3 @@ def _of_channels(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
 def _of_sample_channels(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
     """Several channels a group where they come last of five axes."""
     yield {"n": 24, "groups": _NORMAL[:4], "rank": 5, "width": 2, "channel_axis": -1, "requirements": axes}
-    yield {"n": 1, "groups": _NORMAL[:6], "rank": 3, "width": 1, "samples": 1}  # all that is left is beta
