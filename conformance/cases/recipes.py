@@ -93,8 +93,11 @@ class Drawn:
             return Part(kind, (self.matrix(f"{role}.w"),))
         if kind == "convolution":
             return Part(kind, (self.kernel(f"{role}.k"),), number=2)
-        if kind in ("scaled", "opposed"):  # opposed: nearly all of x is gone from the sum
-            return Part("scaled", number=-4.0 if kind == "scaled" else 2.0**-6 - 1)
+        if kind == "scaled":
+            return Part(kind, number=-4.0)
+        if kind == "opposed":  # nearly all of x is gone from the sum
+            opposed = (2.0**-6 - 1) * np.eye(self.shape[-1])
+            return Part("linear", (self.hold(f"{role}.w", opposed),))
         if kind == "dropout":
             return Part(kind, (self.mask(f"{role}.mask"),), inner=(self.part("tanh_linear", role),))
         if kind == "dropped_leaf":
