@@ -42,7 +42,9 @@ def paths_deck(operator: str, axes: frozenset[str]) -> list[Description]:
         found.append({"n": 1, "rank": 3, "samples": 1, "only": True, "requirements": frozenset(("IN-E1",))})
     rank = {"rank": 4, "samples": 2} if record.groups is Groups.SAMPLE_CHANNELS else {}
     made = [attrs.evolve(plain, **{**rank, **fields}) for fields in found]
-    return [one for one in made if "beta" in record.arguments or (one.beta == "mixed") <= (one.gamma != "none")]
+    if "beta" not in record.arguments:  # then of two cases without gamma one is enough
+        made = [one for one in made if one.gamma != "none" or one.beta == "none"]
+    return made
 
 
 def _of_any(*, centred: bool) -> Iterator[dict[str, Any]]:

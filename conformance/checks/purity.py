@@ -174,15 +174,18 @@ def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Findi
         if not found.violated or is_by_tracking(subject, case):
             yield found
     if "CM-P4" in case.requirements:
-        yield from _same_whatever_is_tracked(subject, case, observed.outputs)
-    # A function has no mode of its own, but its framework may: PyTorch has inference_mode, which code can tell apart.
-    if "CM-P4" in case.requirements and not subject.binding.has_modes:
-        for name, value in subject.outputs(case, "inference").items():
-            yield same(subject, case, name, value, observed.outputs[name], "in the framework's inference mode")
+        for found in _same_whatever_is_tracked(subject, case, observed.outputs):
+            if not found.violated or not repetitions(subject, case).violated:
+                yield found
 
 
 def _same_whatever_is_tracked(subject: Subject, case: Case, known: dict[str, np.ndarray]) -> Iterator[Finding]:
-    """The outputs where only some inputs need a gradient, or none does though gradients are enabled."""
+    """
+    The outputs where only some inputs need a gradient, or none does though gradients are enabled.
+
+    And those in inference mode: a function has none of its own, but its framework may. PyTorch has inference_mode,
+    which code can tell apart.
+    """
     frozen = partial(subject.start, case, wrt=(), frozen=True)
     chosen = some_tracked(case)
     subject.prefetch(case, [lambda: frozen().outputs(), *(partial(subject.tracked, case, wrt) for wrt in chosen)])
@@ -193,6 +196,9 @@ def _same_whatever_is_tracked(subject: Subject, case: Case, known: dict[str, np.
         with contextlib.suppress(MissingGradient, TargetRaised):  # CM-T3, or LN-G11, judges it
             tracked, _ = subject.tracked(case, wrt)
             yield from same_when_tracked(subject, case, known, tracked, note)
+    if not subject.binding.has_modes:
+        for name, value in subject.outputs(case, "inference").items():
+            yield same(subject, case, name, value, known[name], "in the framework's inference mode")
 
 
 @check("CM-P5", raising="violates", gradient=True)
