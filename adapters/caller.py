@@ -15,6 +15,7 @@ from ..spec.parts import Parts
 from .binding import Binding
 from .bridge import Bridge
 from .call_arguments import CallArguments
+from .layouts import fitting
 from .other_framework import hint_from_value
 from .recording import Recorder
 from .stage import Stage
@@ -52,10 +53,10 @@ class Caller:
         """A tensor with the array's values on the caller's device."""
         return self.bridge.tensor(array, layout, self.device, tracked=tracked)
 
-    def tensors(self, inputs: Arrays, tracked: Sequence[str] = ()) -> dict[str, Any]:
-        """A contiguous tensor for each input by name, None for an input that is None."""
+    def tensors(self, inputs: Arrays, tracked: Sequence[str] = (), layout: str = "contiguous") -> dict[str, Any]:
+        """A tensor for each input by name, in this layout if it can have it; None for an input that is None."""
         return {
-            name: None if array is None else self.tensor(array, tracked=name in tracked)
+            name: None if array is None else self.tensor(array, fitting(array, layout), tracked=name in tracked)
             for name, array in inputs.items()
         }
 

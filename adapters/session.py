@@ -281,7 +281,7 @@ class Session(Caller):
         """
         Second order: the vjp of the map (arguments, g) -> gradients, at these cotangents of the gradients, by name.
 
-        A cotangent that is None or absent is zero; leaves have none. Those that can have this ``layout`` do.
+        A cotangent that is None or absent is zero; leaves have none. Arrays that can have this ``layout`` do.
         ``wrt`` names the arguments of the map, the others being constants: by default all that have a gradient. A
         hand-written derivative always has them all. The result holds the gradients listed in the operator's
         ``second``, with None where the input is None or not in ``wrt``. Raises Unsupported if neither the framework nor
@@ -296,8 +296,9 @@ class Session(Caller):
         names, results = OPERATORS[binding.operator].differentiable, OPERATORS[binding.operator].second_order_results
         if wrt is not None and own is None:
             names = tuple(name for name in names if name in wrt)
-        arguments, tensors = self.arguments(settings, parts), self.tensors(inputs, tracked=() if own else names)
-        cotangent = self.tensor(g, tracked=own is None)
+        arguments = self.arguments(settings, parts)
+        tensors = self.tensors(inputs, () if own else names, layout)
+        cotangent = self.tensor(g, fitting(g, layout), tracked=own is None)
         # A hand-written derivative gets every cotangent, zeros included; autograd gets only the given ones.
         second = [
             None

@@ -97,6 +97,7 @@ DERIVATIVES = frozenset(
 _NESTED = ("LN-G9", "LN-G10", "LN-G12", "LN-G13", "LN-G14")
 AXES = ("LN-F7", "BN-L12")
 MIXED = ("CM-D1", "CM-D2", "CM-D3", "CM-P1")
+_NON_FINITE = ("CM-N3", "CM-N4", "CM-N6", "CM-N7")
 
 
 def _describe(operator: str, n: int, groups: Kinds, *requirements: str, **rest: object) -> Description:
@@ -155,7 +156,7 @@ def _both(operator: str) -> list[Description]:
         d(5, (("huge", 0), ("huge", 1), ("huge", 2)), "LN-R1", beta="none", only=True),
         d(6, (("wide", 0), ("wide", 1)), "LN-R2", beta="none", only=True),
         # 16-bit data with float32 parameters.
-        d(8, _PLAIN, *MIXED, eps=NEGLIGIBLE_EPS, only=True, mixed=True),
+        d(8, _PLAIN, *MIXED, *_NON_FINITE, eps=NEGLIGIBLE_EPS, only=True, mixed=True),
         d(33, _PLAIN, *MIXED, eps=NEGLIGIBLE_EPS, cotangent="one_hot", only=True, mixed=True),
         # Derivatives of groups longer than a wavefront.
         d(130, (("normal", 0), ("near_eps", 1)), *DERIVATIVES, eps=0.5),
@@ -246,7 +247,7 @@ def _of_channels(operator: str) -> list[Description]:
         d(6, _LAWFUL, training=False, gamma="ones", beta="ones"),
         d(6, _LAWFUL, gamma="ones", beta="ones"),
         d(9, _EXTREME, training=False, cotangent="integers", momentum=1.0),
-        d(6, _PLAIN, *MIXED, eps=NEGLIGIBLE_EPS, training=False, only=True, mixed=True),
+        d(6, _PLAIN, *MIXED, *_NON_FINITE, eps=NEGLIGIBLE_EPS, training=False, only=True, mixed=True),
         d(4, _LAWFUL, "CM-P1", momentum=1.0),
         d(2, _LAWFUL, momentum=0.1),
         d(3, _LAWFUL, momentum=0.9),

@@ -64,12 +64,12 @@ class _SecondOrderCall:
 
 
 def _second_order_calls(subject: Subject, second: Mapping[str, np.ndarray | None]) -> Iterator[_SecondOrderCall]:
-    """All gradients, also with cotangents that are transposed in memory; and dx alone, as in a penalty on it."""
+    """All gradients, also with arrays that are transposed in memory; and dx alone, as in a penalty on it."""
     yield _SecondOrderCall(second, second)
     of_x = second["x"]
     assert of_x is not None
     if "transposed" in subject.target.layouts and why_not(of_x, "transposed") is None:
-        note = "the cotangent of dx is transposed in memory"
+        note = "x and the cotangents are transposed in memory"
         yield _SecondOrderCall(second, second, note, {"layout": "transposed"})
     zeros = {name: None if one is None else np.zeros_like(one) for name, one in second.items() if name != "x"}
     if all(one is None for one in zeros.values()):

@@ -76,7 +76,9 @@ def _shown(
             for where_called, found in subject.outputs_in_modes(bad):
                 yield from judge_shown(bad, found, masks, f"{note}{where_called}", nan=nan)
         if any(one not in outputs for one in masks):
-            yield from judge_shown(bad, subject.pull(bad), masks, note, nan=nan)
+            tracked, gradients = subject.tracked(bad)
+            yield from judge_shown(bad, gradients, masks, note, nan=nan)
+            yield from judge_shown(bad, tracked, masks, f"{note} where gradients are tracked", nan=nan)
 
 
 @check("CM-N6", every=laws_in_inference, when=_depends_on_most_values, raising="violates")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import attrs
 import numpy as np
 
-from ...spec.errors import Unsupported
+from ...spec.errors import BadOutput, TargetRaised, Unsupported
 from ...spec.operators import OPERATORS
 from ...spec.parts import every_part
 from ..cases.case import Case
@@ -19,6 +20,7 @@ from .groups import group_count
 from .registry import check, recipes
 from .relations import same
 from .showing import judge_shown
+from .ways_to_call import results_in_each_way
 
 _INFINITIES = (np.inf, -np.inf)
 
@@ -108,9 +110,11 @@ def contained(subject: Subject, case: Case) -> Iterator[Finding]:
     for poison, bad in poisoned.items():
         note = f"{poison} elsewhere in x"
         evaluation = subject.start(bad.case)
-        got = checked_shapes(evaluation.outputs(), bad.case)["y"]
-        finding = same(subject, case, "y", np.where(bad.y, y, got), y, note)
-        yield attrs.evolve(finding, case=bad.case)
+        outputs = checked_shapes(evaluation.outputs(), bad.case)
+        for name, may_change in {"y": bad.y, **_statistics_shown(bad.case)}.items():
+            known = clean.started[name]
+            finding = same(subject, case, name, np.where(may_change, known, outputs[name]), known, note)
+            yield attrs.evolve(finding, case=bad.case)
         if subject.forward_only:
             continue
         try:
@@ -131,15 +135,21 @@ def _shows(case: Case) -> bool:
     return several and not case.parts.get("activation")
 
 
-def _judged(subject: Subject, bad: Case, shown: np.ndarray, note: str, *, nan: bool) -> Iterator[Finding]:
-    """Judge whether each output is NaN, or at least not finite, where it must be, in each mode."""
-    masks = {"y": shown, **_statistics_shown(bad)}
-    for where_called, outputs in subject.outputs_in_modes(bad):
-        yield from judge_shown(bad, outputs, masks, f"{note}{where_called}", nan=nan)
+def _judged(
+    subject: Subject, bad: Case, masks: Mapping[str, np.ndarray], note: str, *, nan: bool, gradients: bool
+) -> Iterator[Finding]:
+    """Judge whether each result is NaN, or at least not finite, where it must be, in each way to call."""
+    for where_called, results in results_in_each_way(subject, bad, gradients=gradients):
+        yield from judge_shown(bad, results, masks, f"{note}{where_called}", nan=nan)
+
+
+def _outputs_shown(bad: PoisonedCase) -> dict[str, np.ndarray]:
+    """Where each output must show the bad value of x."""
+    return {"y": bad.shown, **_statistics_shown(bad.case)}
 
 
 def _statistics_shown(bad: Case) -> dict[str, np.ndarray]:
-    """Where the new running statistics must show a bad value of x: in its channel, if their momentum takes any of x."""
+    """Where new running statistics depend on a bad value of x: in its channel, if their momentum takes any of x."""
     if _inference(bad) or not bad.settings.get("momentum"):
         return {}
     channels = np.asarray(~np.isfinite(bad.layout.rows(bad.x).astype(np.float64)).all(axis=1))
@@ -148,29 +158,42 @@ def _statistics_shown(bad: Case) -> dict[str, np.ndarray]:
 
 @check("CM-N3", when=_shows, raising="violates")
 def nan_shows(subject: Subject, case: Case) -> Iterator[Finding]:
-    """A NaN in x makes every element of an output that depends on it NaN."""
-    _ = subject.observe(case).outputs
+    """A NaN in x makes every element of an output that depends on it NaN, and of the dx of a normalisation."""
+    gradients = _has_gradients(subject, case)
     bad = _poisoned(case, np.nan)
-    yield from _judged(subject, bad.case, bad.shown, "a NaN in x was swallowed", nan=True)
+    masks = _outputs_shown(bad)
+    if not (case.record.composed or _inference(case)):  # the root of its group is NaN, a factor of all of its dx
+        masks["dx"] = bad.dx
+    yield from _judged(subject, bad.case, masks, "a NaN in x was swallowed", nan=True, gradients=gradients)
 
 
 @check("CM-N4", when=_shows, raising="violates")
 def infinity_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     """An infinity in x leaves no element of an output that depends on it finite."""
-    _ = subject.observe(case).outputs
+    gradients = _has_gradients(subject, case)
     for poison in _INFINITIES:
         bad = _poisoned(case, poison)
-        yield from _judged(subject, bad.case, bad.shown, f"{poison} in x was swallowed", nan=False)
+        note = f"{poison} in x was swallowed"
+        yield from _judged(subject, bad.case, _outputs_shown(bad), note, nan=False, gradients=gradients)
+
+
+def _has_gradients(subject: Subject, case: Case) -> bool:
+    """Whether the target gives gradients of a case. A plain call that fails raises, and is judged elsewhere."""
+    observed = subject.observe(case)
+    _ = observed.outputs
+    with contextlib.suppress(TargetRaised, BadOutput, Unsupported):
+        _ = observed.gradients
+    return observed.has_gradients
 
 
 # The parts of these recipes return their leaves, which a check can make NaN.
 @check("CM-N5", when=recipes("leaf", "leaf_carry"), raising="violates")
 def parts_show(subject: Subject, case: Case) -> Iterator[Finding]:
     """A NaN in the output of a part, or in a logit, makes every y that depends on it NaN."""
-    _ = subject.observe(case).outputs
+    gradients = _has_gradients(subject, case)
     for name in _leaves_that_count(case):
         bad, shown = _nan_in_leaf(case, name)
-        yield from _judged(subject, bad, shown, f"a NaN in {name} was swallowed", nan=True)
+        yield from _judged(subject, bad, {"y": shown}, f"a NaN in {name} was swallowed", nan=True, gradients=gradients)
 
 
 def _leaves_that_count(case: Case) -> list[str]:

@@ -37,6 +37,14 @@ class MixedParametersNarrowed(Groups):
         return super().read(array.astype(self.data) if role in ("gamma", "beta") else array, role)
 
 
+@fault("mixed-gamma-of-two-axes-narrowed", ln="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT, apart=("gn", "in"))
+class MixedGammaOfTwoAxesNarrowed(Groups):
+    """Rounds a float32 gamma of two axes to the dtype of x."""
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(array.astype(self.data) if role == "gamma" and array.ndim == 2 else array, role)
+
+
 @fault("mixed-gradients-narrowed", ln="CM-D1", bn="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)
 class MixedGradientsNarrowed(Groups):
     """Rounds the gradients of float32 gamma and beta to the dtype of x, and returns them in float32."""

@@ -9,10 +9,11 @@ import numpy as np
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
-from ...adapters.numpy.operators.staged import Staged
+from ...adapters.numpy.operators.staged import Arrays, Staged
 from ...adapters.numpy.operators.storage import Storage
 from ...reference.formats import format_of
-from .registry import fault
+from .registry import SIXTEEN_BIT, fault
+from .tracking import TwoPaths
 
 
 def within_range(values: Array, stored: Array) -> Array:
@@ -50,6 +51,64 @@ class NanOutputZeroed(Rows):
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
         y = super().affine(xhat, gamma, beta)
         return np.where(np.isnan(y), y.dtype.type(0), y)
+
+
+@fault("nan-zeroed-where-tracked", everywhere="CM-N3", kind="non-finite")
+class NanZeroedWhereTracked(TwoPaths):
+    """Replaces NaN in y by 0 where gradients are tracked."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        y = results[0]
+        return (without_nan(y), *results[1:]) if stage == "call" and self.tracked and y is not None else results
+
+
+@fault("nan-zeroed-in-inference-mode", everywhere="CM-N3", kind="non-finite")
+class NanZeroedInInferenceMode(Staged):
+    """Replaces NaN in y by 0 in the framework's inference mode."""
+
+    inference = False
+
+    def prepare(self, *, mode: str = "training", wrt: tuple[str, ...] | None = None) -> None:
+        """Note the mode of the calls that follow."""
+        self.inference = mode == "inference"
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        y = results[0]
+        return (without_nan(y), *results[1:]) if stage == "call" and self.inference and y is not None else results
+
+
+@fault("nan-zeroed-in-a-copy", ln="CM-N3", bn="CM-N3", rs="CM-N3", kind="non-finite")
+class NanZeroedInACopy(Staged):
+    """Takes a NaN in x for 0 where x is not contiguous, and so copied."""
+
+    def read(self, array: Array, role: str) -> Array:
+        values = super().read(array, role)
+        return without_nan(values) if role == "x" and not array.flags["C_CONTIGUOUS"] else values
+
+
+@fault("dx-zeroed-where-x-is-nan", ln="CM-N3", bn="CM-N3", kind="gradient")
+class DxZeroedWhereXIsNan(Rows):
+    """Sets dx to 0 where x is NaN."""
+
+    def input_gradient(self, p: Pull) -> Array:
+        dx = super().input_gradient(p)
+        return np.where(np.isnan(p.x), dx.dtype.type(0), dx)
+
+
+@fault("nan-zeroed-beside-wide-parameters", ln="CM-N3", bn="CM-N3", kind="non-finite", dtypes=SIXTEEN_BIT)
+class NanZeroedBesideWideParameters(Rows):
+    """Replaces NaN in y by 0 where gamma is wider than x."""
+
+    wide_gamma = False
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        y = super().affine(xhat, gamma, beta)
+        return without_nan(y) if self.wide_gamma else y
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        if stage == "call":
+            x, gamma = arrays[:2]
+            self.wide_gamma = x is not None and gamma is not None and gamma.dtype != x.dtype
 
 
 @fault("running-statistics-skip-nan", bn="CM-N3", kind="statistics")
@@ -187,3 +246,12 @@ class NanLeaksInInference(BatchNorm):
     def normalise(self, x: Array, s: Statistics) -> Array:
         xhat = super().normalise(x, s)
         return xhat + 0 * self.row_sum(x) if s.fixed else xhat
+
+
+@fault("running-statistics-kept-beside-nan", bn="CM-N1", kind="statistics")
+class RunningStatisticsKeptBesideNan(BatchNorm):
+    """Leaves the running statistics of all other channels as they are where one channel has a NaN."""
+
+    def updated(self, old: Array, new: Array, momentum: float) -> Array:
+        made = super().updated(old, new, momentum)
+        return np.where(np.isnan(new), made, old) if np.isnan(new).any() else made

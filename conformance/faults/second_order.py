@@ -58,6 +58,14 @@ class DoubleBackwardStridesIgnored(Staged):
         return super().read(read_on(array) if role == "a" else array, role)
 
 
+@fault("double-backward-reads-x-on", ln="LN-G9", bn="BN-G10", kind="second-order")
+class DoubleBackwardReadsXOn(Staged):
+    """Reads x as if it were contiguous when the gradient is differentiated."""
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role == "x" and self.stage == "vjp_vjp" else array, role)
+
+
 @fault("double-backward-nothing-of-dx-alone", ln="LN-G9", bn="BN-G10", kind="second-order")
 class DoubleBackwardNothingOfDxAlone(Groups):
     """Leaves gamma_bar at zero where neither dgamma nor dbeta is differentiated."""
@@ -73,6 +81,14 @@ class DoubleBackwardDetachedWithoutGamma(Rows):
 
     def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
         return super().curvature(p, a, projected) if p.gamma.size > 1 else np.zeros_like(p.xhat)
+
+
+@fault("double-backward-detached-of-three-axes", ln="LN-G9", kind="second-order", apart=("in",))
+class DoubleBackwardDetachedOfThreeAxes(Rows):
+    """Takes the saved statistics for constants when the gradient is differentiated and x has three axes."""
+
+    def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
+        return super().curvature(p, a, projected) if len(self.shape) != 3 else np.zeros_like(p.xhat)
 
 
 @fault("jvp-gamma-beside-beta", ln="LN-G10", bn="BN-G11", kind="tangent", apart=("rm",))
