@@ -50,25 +50,28 @@ def in_few_shapes(description: Description) -> Description | None:
 
 def _trailing(description: Description) -> Description:
     """For an operator that normalises over the last axes."""
-    features, leading = description.features, description.leading
-    if features is None or leading is None:
+    if description.features is None and description.leading is None:
         return _plain(description)
-    axes, rank = len(features), len(leading) + len(features)
+    axes = 1 if description.features is None else len(description.features)
+    rank = axes + (1 if description.leading is None else len(description.leading))
     shape = _TRAILING[min(one for one in _TRAILING if one >= rank)]
     leading, features = shape[:-axes], shape[-axes:]
     groups = _groups(description, math.prod(leading))
-    return attrs.evolve(description, n=math.prod(features), features=features, leading=leading, groups=groups)
+    n = math.prod(features)
+    return attrs.evolve(description, n=n, features=features, leading=leading, groups=groups, repeat=None)
 
 
 def _channels(description: Description) -> Description:
     """For an operator that normalises each channel."""
     rank, axis = description.rank, description.channel_axis
+    if description.n == 1:  # one value a channel is a shape more already
+        return attrs.evolve(_plain(description), rank=2, samples=None)
     if (rank, axis % rank) == (2, 1):
         return _plain(description)
     shape = _CHANNELS[rank]
     count, samples = shape[axis], shape[0] if axis % rank else None
     groups = _groups(description, count)
-    return attrs.evolve(description, n=math.prod(shape) // count, samples=samples, groups=groups)
+    return attrs.evolve(description, n=math.prod(shape) // count, samples=samples, groups=groups, repeat=None)
 
 
 def _samples(description: Description) -> Description:
@@ -91,13 +94,14 @@ def _samples(description: Description) -> Description:
         samples=samples,
         width=channels // each,
         groups=_groups(description, samples * each),
+        repeat=None,
     )
 
 
 def _plain(description: Description) -> Description:
     """The description with another number of groups, of another length."""
     n, count = next((n, count) for most, n, count in _PLAIN if description.n <= most)
-    return attrs.evolve(description, n=n, groups=_groups(description, count))
+    return attrs.evolve(description, n=n, groups=_groups(description, count), repeat=None)
 
 
 def _groups(description: Description, count: int) -> tuple[tuple[str, int], ...]:

@@ -8,6 +8,7 @@ import pytest
 
 from normspec.adapters.dtypes import DTYPES
 from normspec.adapters.numpy.operators import IMPLEMENTATIONS
+from normspec.conformance.cases.case import build
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.few_shapes import in_few_shapes
@@ -71,6 +72,16 @@ def test_the_cases_of_every_profile_have_the_same_few_shapes(operator, most):
     cases = [one for profile in ("quick", "standard") for one in deck(operator, profile, 0)]
     small = [one for one in cases if not (one.large or "CM-S1" in one.requirements or of_six_axes(one))]
     assert len({shape_of(in_few_shapes(one)) for one in small}) == most
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_cases_of_every_profile_can_be_made(operator):
+    """On the few shapes too, a case has as many values as its shape holds."""
+    for one in deck(operator, "thorough", 0):
+        few = in_few_shapes(one)
+        if few is not None:
+            assert build(few, "float32").x.shape == shape_of(few)
+            assert in_few_shapes(few) == few
 
 
 @pytest.mark.parametrize("operator", MOST)

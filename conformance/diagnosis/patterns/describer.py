@@ -242,9 +242,9 @@ class Describer:
         return tuple(sorted((one for one in ids if one.startswith(prefixes)), key=priority))
 
     def _explained(self, wrong: Sequence[WrongResult], seen: Sequence[ObservedResult]) -> tuple[str, ...]:
-        """The violations on whose cases one of the described results is wrong."""
-        names = {one.result for one in wrong}
-        cases = {id(one.case) for one in seen if one.name in names and one.wrong.any()}
+        """The violations on whose cases one of the described results is wrong, or may be in another call."""
+        varies = {one.result: one.varies for one in wrong}
+        cases = {id(one.case) for one in seen if one.name in varies and (varies[one.name] or one.wrong.any())}
         found = self._violated_on(cases, values=True)
         absent = any(one.place is not None and one.place.is_of_absent_parameters for one in wrong)
         return tuple(sorted(found, key=lambda name: name not in _ABSENT_PARAMETERS)) if absent else found

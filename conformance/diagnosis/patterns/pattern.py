@@ -29,6 +29,8 @@ class WrongResult:
     size: str = ""
     #: The result that shows an inner value; "" for a result itself.
     shown_by: str = ""
+    #: Whether other ones of its values are wrong in other calls with the same arguments.
+    varies: bool = False
 
     @property
     def result(self) -> str:

@@ -124,8 +124,9 @@ class ResultDescriber:
                 return WrongResult(name, *found, place)
         lost = lost_groups_in_words([*seen, *fresh])
         if lost:
-            others = ", other ones in other calls with the same arguments" if self._differs_again(fresh) else ""
-            return WrongResult(name, size=f"{in_how_many(seen, fresh)}: {lost}{others}")
+            varies = self._differs_again(fresh)
+            others = ", other ones in other calls with the same arguments" if varies else ""
+            return WrongResult(name, size=f"{in_how_many(seen, fresh)}: {lost}{others}", varies=varies)
         for place in places:
             if is_nearly_all_wrong(place, seen, fresh):
                 return WrongResult(name, place=place)
