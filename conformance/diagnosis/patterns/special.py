@@ -94,7 +94,7 @@ def misread_layouts(subject: Subject, cases: Sequence[Case]) -> str:
     names = [name for name in chosen[0].inputs if "." not in name]
     for name in (*names, "g"):
         plain = {result for case in chosen for result in _wrong(subject, case, name, "contiguous")}
-        told = [{layout: frozenset(_wrong(subject, case, name, layout)) - plain for layout in layouts} for case in chosen]
+        told = [{one: frozenset(_wrong(subject, case, name, one)) - plain for one in layouts} for case in chosen]
         bad = {layout: frozenset.intersection(*(one[layout] for one in told)) for layout in layouts}
         for results in dict.fromkeys(value for value in bad.values() if value):
             where = [_LAYOUTS.get(layout, layout) for layout in layouts if bad[layout] == results]
