@@ -26,6 +26,9 @@ _NEAR: Kinds = tuple(("near_eps", index) for index in (0, 1, 2, 5))
 _LAYOUTS = frozenset(("CM-V1", "CM-V2", "CM-V3"))
 _NON_FINITE = frozenset(("CM-N1", "CM-N3", "CM-N4", "CM-N6", "CM-N7"))
 _NESTED = frozenset(("LN-G9", "LN-G10", "LN-G12", "LN-G13", "LN-G14"))
+#: What a path for other numbers of axes, or for channels that lie last, may get wrong on its own.
+_EACH = {"eps": 0.5, "requirements": _NESTED | _NON_FINITE}
+_WIDE = {"mixed": True, "only": True, "requirements": frozenset(("CM-D1", "CM-D2", "CM-D3"))}
 _NO_PARAMETERS = {"gamma": "none", "beta": "none"}
 
 
@@ -53,7 +56,7 @@ def _of_any(*, centred: bool) -> Iterator[dict[str, Any]]:
     if centred:
         far = {"n": 16, "groups": _OFFSETS}
         yield {**far, **_NO_PARAMETERS}
-        yield {**far, "mixed": True, "only": True, "requirements": frozenset(("CM-D1",))}
+        yield {**far, **_WIDE}
     yield {"n": 16, "groups": _NEAR, "eps": 2.0**-30, "requirements": frozenset(("CM-V1",))}
     yield {**_NO_PARAMETERS, "requirements": _NON_FINITE | {"CM-S2"}}
     yield {"beta": "none", "requirements": _LAYOUTS}
@@ -64,13 +67,12 @@ def _of_rows(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
     """Several axes, many rows, rows of several axes, one row, heads between the rows of a sequence."""
     yield {"n": 16, "groups": _OFFSETS, "features": (4, 4), "leading": (3, 4)}
     yield {"n": 130, "groups": _FAR, "repeat": 67, "gamma": "ones", "beta": "none"}
-    wide = {"mixed": True, "only": True, "requirements": frozenset(("CM-D1", "CM-D2", "CM-D3"))}
-    yield {"n": 12, "groups": _NORMAL[:4], "features": (3, 4), **wide}
+    yield {"n": 12, "groups": _NORMAL[:4], "features": (3, 4), **_WIDE}
     yield {"n": 9, "groups": _NORMAL[:4], "features": (3, 3), "leading": (2, 2), "requirements": _LAYOUTS | axes}
     heads = {"features": (6,), "leading": (2, 3, 4), "repeat": 24}
     yield {**heads, "groups": _NORMAL, "requirements": _LAYOUTS | {"CM-S2"}}
     yield {"features": (6,), "leading": (2, 2), "groups": _NORMAL[:4], "requirements": frozenset(("CM-S2",))}
-    yield {"groups": _NORMAL[:6], "leading": (2, 3), "eps": 0.5, "requirements": _NESTED}
+    yield {"groups": _NORMAL[:6], "leading": (2, 3), **_EACH}
     for gamma, beta in (("none", "mixed"), ("none", "none"), ("mixed", "none")):
         yield {"groups": _NORMAL[:1], "features": (6,), "leading": (), "gamma": gamma, "beta": beta}
 
@@ -82,12 +84,14 @@ def _of_channels(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
     last = {"n": 16, "groups": _NORMAL[:2], "rank": 5, "samples": 2, "channel_axis": -1}
     yield {**last, "training": False, "requirements": axes}
     yield {"n": 16, "groups": _OFFSETS, "rank": 4, "samples": 2, "channel_axis": -1}
-    yield {"rank": 4, "samples": 2, "channel_axis": -1, "eps": 0.5, "requirements": _NESTED}
+    yield {"rank": 4, "samples": 2, "channel_axis": -1, **_EACH}
+    yield {"rank": 4, "samples": 2, "channel_axis": -1, **_WIDE}
     yield {"training": False, **_NO_PARAMETERS, "requirements": frozenset(("BN-E3",))}
     yield {"n": 1, "rank": 4, "samples": 1, "only": True, "requirements": frozenset(("BN-E1", "BN-E5"))}
 
 
 def _of_sample_channels(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
     """Several channels a group where they come last of five axes."""
-    yield {"rank": 3, "channel_axis": -1, "eps": 0.5, "requirements": _NESTED}
+    yield {"rank": 3, "channel_axis": -1, **_EACH}
+    yield {"channel_axis": -1, **_WIDE}
     yield {"n": 24, "groups": _NORMAL[:4], "rank": 5, "width": 2, "channel_axis": -1, "requirements": axes}
