@@ -162,8 +162,8 @@ def nan_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     gradients = _has_gradients(subject, case)
     bad = _poisoned(case, np.nan)
     masks = _outputs_shown(bad)
-    if not (case.record.composed or _inference(case)):  # the root of its group is NaN, a factor of all of its dx
-        masks["dx"] = bad.dx
+    if case.record.normalises and not (case.record.composed or _inference(case)):
+        masks["dx"] = bad.dx  # the root of its group is NaN, and a factor of all of its dx
     yield from _judged(subject, bad.case, masks, "a NaN in x was swallowed", nan=True, gradients=gradients)
 
 
