@@ -52,21 +52,9 @@ def answers(request: Mapping[str, Any], reply: Mapping[str, Any], names: Collect
     return _FORMS[request["do"]](reply, names)
 
 
-def _array(value: Any, names: Collection[str] = ()) -> bool:
-    return isinstance(value, np.ndarray)
-
-
-def _arrays(value: Any, names: Collection[str] = ()) -> bool:
-    """Whether a value is a mapping of arrays, by any names."""
-    return isinstance(value, dict) and all(map(_array, value.values()))
-
-
-def _text(value: Any, names: Collection[str] = ()) -> bool:
-    return isinstance(value, str)
-
-
-def _dtype(value: Any, names: Collection[str] = ()) -> bool:
-    return isinstance(value, str) and value in DTYPES  # a list has no hash
+def _is(*kinds: type) -> Form:
+    """The form of a value of one of these types."""
+    return lambda value, names: isinstance(value, kinds)
 
 
 def _perhaps(form: Form) -> Form:
@@ -78,11 +66,15 @@ def _all(form: Form) -> Form:
     return lambda value, names: isinstance(value, list) and all(form(one, names) for one in value)
 
 
+def _mapping(form: Form) -> Form:
+    """The form of a mapping with any names, whose values all have this form."""
+    return lambda value, names: isinstance(value, dict) and all(form(one, names) for one in value.values())
+
+
 def _each(form: Form) -> Form:
     """The form of a mapping with exactly the given names, whose values all have this form."""
-    return lambda value, names: (
-        isinstance(value, dict) and set(value) == set(names) and all(form(one, names) for one in value.values())
-    )
+    mapping = _mapping(form)
+    return lambda value, names: mapping(value, names) and set(value) == set(names)
 
 
 def _fields(**forms: Form) -> Form:
@@ -92,45 +84,38 @@ def _fields(**forms: Form) -> Form:
     )
 
 
-def _texts(value: Any, names: Collection[str] = ()) -> bool:
-    return isinstance(value, dict) and all(map(_text, value.values()))
+_array, _text, _flag, _whole = _is(np.ndarray), _is(str), _is(bool), _is(int)
+_array_or_text = _is(np.ndarray, str)
+_texts = _mapping(_text)
 
 
-def _texts_by_name(value: Any, names: Collection[str] = ()) -> bool:
-    return isinstance(value, dict) and all(map(_texts, value.values()))
-
-
-def _flag(value: Any, names: Collection[str] = ()) -> bool:
-    return isinstance(value, bool)
-
-
-def _array_or_text(value: Any, names: Collection[str] = ()) -> bool:
-    return _array(value) or _text(value)
+def _dtype(value: Any, names: Collection[str]) -> bool:
+    return isinstance(value, str) and value in DTYPES  # a list has no hash
 
 
 #: The optional fields of a known violation, besides requirement and reason; the limits' values are checked later.
 _LIMITS: Mapping[str, Form] = {
     **dict.fromkeys(("links", "failures", "outputs", "dtypes", "devices", "modes", "notes"), _all(_text)),
-    "ranks": _all(lambda value, names: isinstance(value, int)),
+    "ranks": _all(_whole),
     "where": _text,
     "always": _flag,
     "asks": _flag,
 }
 
 
-def _known(value: Any, names: Collection[str] = ()) -> bool:
+def _known(value: Any, names: Collection[str]) -> bool:
     """Whether a value describes a known violation."""
     return (
         isinstance(value, dict)
-        and all(_text(value.get(key)) for key in ("requirement", "reason"))
+        and all(isinstance(value.get(key), str) for key in ("requirement", "reason"))
         and all(form(value[key], names) for key, form in _LIMITS.items() if key in value)
     )
 
 
 _BINDING = _fields(
-    operator=_text, name=_text, conventions=_texts, conventions_on=_texts_by_name, reasons=_texts,
+    operator=_text, name=_text, conventions=_texts, conventions_on=_mapping(_texts), reasons=_texts,
     expected=_texts, known=_all(_known), lacking=_all(_text), accepts_all=_flag, has_seams=_flag, has_defaults=_flag,
-    has_modes=_flag, fixed=lambda value, names: isinstance(value, dict), names_parameters=_flag, layers=_all(_text),
+    has_modes=_flag, fixed=_is(dict), names_parameters=_flag, layers=_all(_text),
     tracks_calls=_flag,
 )  # fmt: skip
 
@@ -155,16 +140,16 @@ _FORMS: Mapping[str, Form] = {
         bindings=_all(_BINDING),
     ),
     # Each reply is checked when its call asks for it.
-    "several": _fields(replies=_all(lambda value, names: isinstance(value, dict))),
+    "several": _fields(replies=_all(_is(dict))),
     "device": _fields(),
     "traits": _fields(traits=_all(_trait)),
     "accepts": _fields(reason=_perhaps(_text)),
-    "upstream": _fields(bindings=_all(_BINDING), place=lambda value, names: isinstance(value, int)),
-    "known": _fields(covers=lambda value, names: isinstance(value, (bool, np.ndarray))),
+    "upstream": _fields(bindings=_all(_BINDING), place=_whole),
+    "known": _fields(covers=_is(bool, np.ndarray)),
     "call": _fields(outputs=_all(_perhaps(_each(_array)))),
     "vjp": lambda value, names: (
         _fields(gradients=_all(_perhaps(_each(_perhaps(_array)))))(value, names)
-        and _arrays(value.get("outputs", {}))  # only if they were asked for
+        and _mapping(_array)(value.get("outputs", {}), names)  # only if they were asked for
     ),
     "start": _fields(
         outputs=_each(_array),
@@ -186,11 +171,6 @@ _FORMS: Mapping[str, Form] = {
     "jvp": _fields(tangent=_array),
     "vjp_vjp": _fields(gradients=_each(_perhaps(_array))),
     "nested": _fields(results=_each(_perhaps(_array))),
-    "recall": _fields(
-        outputs=_each(_array),
-        gradients=lambda value, names: (
-            isinstance(value, dict) and all(one is None or _array(one) for one in value.values())
-        ),
-    ),
+    "recall": _fields(outputs=_each(_array), gradients=_mapping(_perhaps(_array))),
     "seams": _fields(blocks=_all(_each(_array))),
 }
