@@ -9,12 +9,12 @@ from itertools import pairwise
 import attrs
 import numpy as np
 
-from . import steps
+from . import over_seeds, steps
 from .classification import CLASSES, INPUTS, cross_entropy, points
 from .operators import Operators
-from .over_seeds import CHANNELS_TOGETHER, LAST, Norm
+from .over_seeds import Norm
 from .result import Array, Chain, Result, Step
-from .study import SEEDS, Curves, Fact, Facts, Findings, Judgement, Scale, Series, Source, Study, Verdict
+from .study import AGREE, SEEDS, Curves, Fact, Facts, Findings, Judgement, Scale, Series, Source, Study, Verdict, agree
 
 #: Units of a layer, points in a batch, and points in all.
 WIDTH, BATCH, POINTS = 32, 64, 1024
@@ -25,15 +25,12 @@ LAST_STEPS, EVERY = 20, 5
 #: [-0.5, 0.5] and [1, 1.25]; in each sample it has a shift and a factor about these, 0.1 wide.
 SHIFT, FACTOR, WITHIN = 0.5, 0.25, 0.1
 
-#: At least this many of 20 seeds have to agree: fewer are more likely than 5 % by chance, by a two-sided sign test.
-AGREE = 15
-
 NONE, BATCH_NORM, NOISY, LAYER_NORM = "no norm", "BatchNorm", "BatchNorm and noise", "LayerNorm"
 _NORMS: Mapping[str, Norm] = {
-    BATCH_NORM: Norm("batch_norm", {"training": True, "channel_axis": 1}, order=CHANNELS_TOGETHER, joined=1),
-    LAYER_NORM: Norm("layer_norm", {"axes": (-1,)}, order=LAST),
+    BATCH_NORM: over_seeds.BATCH_NORM,
+    NOISY: over_seeds.BATCH_NORM,
+    LAYER_NORM: over_seeds.LAYER_NORM,
 }
-_NORMS = {**_NORMS, NOISY: _NORMS[BATCH_NORM]}
 
 
 def sigmoid(x: Array) -> tuple[Array, Array]:
@@ -212,9 +209,9 @@ def judge(facts: Facts) -> Judgement:
         loss, drift = (_by_kind(facts, setting, what) for what in (_LOSS, _DRIFT))
         if not loss:
             continue
-        if _agree(loss[BATCH_NORM] < loss[NONE]):
-            steadier = _agree(drift[BATCH_NORM] < drift[NONE])
-            more, no_worse = _agree(drift[NOISY] > drift[NONE]), _agree(loss[NOISY] < loss[NONE])
+        if agree(loss[BATCH_NORM] < loss[NONE]):
+            steadier = agree(drift[BATCH_NORM] < drift[NONE])
+            more, no_worse = agree(drift[NOISY] > drift[NONE]), agree(loss[NOISY] < loss[NONE])
             against |= not steadier or (more and no_worse)
             supporting |= steadier and more and not no_worse
             noise = f"with noise it drifts {np.median(drift[NOISY] / drift[NONE]):.2g} times as much as without norm"
@@ -236,11 +233,6 @@ def _by_kind(facts: Facts, setting: Setting, what: str) -> dict[str, Array]:
         if name.startswith(f"{setting.name}, ") and name.endswith(f": {what}"):
             found[name.removeprefix(f"{setting.name}, ").partition(" (")[0]] = fact.values
     return found
-
-
-def _agree(seeds: Array) -> bool:
-    """Whether enough seeds agree."""
-    return bool(seeds.mean() >= AGREE / SEEDS)
 
 
 STUDY = Study(

@@ -8,13 +8,12 @@ import attrs
 import numpy as np
 
 from .operators import Operators
-from .over_seeds import CHANNELS_TOGETHER, LAST, Norm
+from .over_seeds import BATCH_NORM, GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM, Norm
 from .result import Array
 from .study import Cells, Fact, Facts, Findings, Judgement, Scale, Source, Study, Verdict
 
 #: Samples, input and output channels, positions in a sample.
 SAMPLES, INPUTS, CHANNELS, POSITIONS = 5, 3, 6, 4
-GROUPS = 2
 #: A practical eps, and one that has no visible effect with variances of order one. Some layers refuse 0.
 EPS, NEGLIGIBLE_EPS = 1e-5, 2.0**-100
 #: Weights and data are multiples of these. The values to normalise have a variance of about 1/3.
@@ -109,14 +108,12 @@ _STATISTICS = {
 
 
 NORMS: Mapping[str, Norm] = {
-    "BatchNorm": Norm("batch_norm", {"training": True, "channel_axis": 1}, order=CHANNELS_TOGETHER, joined=1),
-    "BatchNorm, inference": Norm(
-        "batch_norm", {"training": False, "channel_axis": 1}, _STATISTICS, order=CHANNELS_TOGETHER, joined=1
-    ),
-    "LayerNorm": Norm("layer_norm", {"axes": (-1,)}, order=LAST),
-    "RMSNorm": Norm("rms_norm", {"axes": (-1,)}, order=LAST),
-    "InstanceNorm": Norm("instance_norm", {"channel_axis": 1}),
-    "GroupNorm, 2 groups": Norm("group_norm", {"groups": GROUPS, "channel_axis": 1}),
+    "BatchNorm": BATCH_NORM,
+    "BatchNorm, inference": BATCH_NORM.in_inference(**_STATISTICS),
+    "LayerNorm": LAYER_NORM,
+    "RMSNorm": RMS_NORM,
+    "InstanceNorm": INSTANCE_NORM,
+    "GroupNorm, 2 groups": GROUP_NORM,
 }
 
 

@@ -13,6 +13,7 @@ from .operators import Operators
 from .result import Array, Chain, Result, Step
 from .second_order import Direction, Moving
 from .study import (
+    AGREE,
     SEEDS,
     Contour,
     Curves,
@@ -26,6 +27,7 @@ from .study import (
     Source,
     Study,
     Verdict,
+    agree,
 )
 
 #: Units of a layer, and the points on which a net is trained, all in one batch.
@@ -37,9 +39,6 @@ TARGET, STEPS, RATE = 0.1, 250, 0.1
 LONGEST = 1.0
 #: Random directions, points on a line, steps of Lanczos's method, and points on a side of the plane.
 DIRECTIONS, LINE, LANCZOS, SIDE = 4, 41, 12, 21
-
-#: At least this many of 20 seeds have to agree: fewer are more likely than 5 % by chance, by a two-sided sign test.
-AGREE = 15
 
 
 @attrs.frozen
@@ -281,7 +280,7 @@ def judge(facts: Facts) -> Judgement:
             skip, none = (facts[name] for name in names)
             place = f"{depth} layers, {'LayerNorm' if norm else 'no norm'}: {what}"
             told = f"{place} {skip.median:.2g} in place of {none.median:.2g}"
-            (met if np.mean(skip.values < none.values) >= AGREE / SEEDS else failed).append(told)
+            (met if agree(skip.values < none.values) else failed).append(told)
     if not failed:
         return Judgement(Verdict.HOLDS, "; ".join(met))
     if not met:

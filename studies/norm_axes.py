@@ -8,12 +8,12 @@ import attrs
 import numpy as np
 
 from .operators import Operators
-from .over_seeds import CHANNELS_TOGETHER, LAST, Norm
+from .over_seeds import BATCH_NORM, GROUP_NORM, GROUPS, INSTANCE_NORM, LAYER_NORM, RMS_NORM, Norm
 from .result import Array
 from .study import Cells, Curves, Fact, Facts, Findings, Judgement, Panel, Scale, Series, Source, Study, Verdict
 
-#: Samples, channels and positions of the batch; and the number of GroupNorm's groups, each with half of the channels.
-SAMPLES, CHANNELS, POSITIONS, GROUPS = 8, 6, 10, 2
+#: Samples, channels and positions of the batch.
+SAMPLES, CHANNELS, POSITIONS = 8, 6, 10
 EPS = 1e-5
 #: Samples in the largest batch, with which all others are compared.
 LARGEST = 256
@@ -49,14 +49,12 @@ class Kind:
 
 
 NORMS: Mapping[str, Kind] = {
-    "BatchNorm": Kind(
-        Norm("batch_norm", {"training": True, "channel_axis": 1}, order=CHANNELS_TOGETHER, joined=1), "channel"
-    ),
+    "BatchNorm": Kind(BATCH_NORM, "channel"),
     "LayerNorm": Kind(Norm("layer_norm", {"axes": (-2, -1)}), "sample"),
-    "LayerNorm of a position": Kind(Norm("layer_norm", {"axes": (-1,)}, order=LAST), "sample, position"),
-    "InstanceNorm": Kind(Norm("instance_norm", {"channel_axis": 1}), "sample, channel"),
-    "GroupNorm": Kind(Norm("group_norm", {"groups": GROUPS, "channel_axis": 1}), "sample, half of the channels"),
-    "RMSNorm of a position": Kind(Norm("rms_norm", {"axes": (-1,)}, order=LAST), "sample, position", centred=False),
+    "LayerNorm of a position": Kind(LAYER_NORM, "sample, position"),
+    "InstanceNorm": Kind(INSTANCE_NORM, "sample, channel"),
+    "GroupNorm": Kind(GROUP_NORM, "sample, half of the channels"),
+    "RMSNorm of a position": Kind(RMS_NORM, "sample, position", centred=False),
 }
 
 
@@ -125,7 +123,7 @@ def _dependence(operators: Operators, kind: Kind, x: Array, others: Array) -> di
     padded = np.concatenate([x, np.zeros_like(x)], axis=3)
     inference = whole
     if "training" in kind.norm.settings:
-        inference = y(x, attrs.evolve(kind.norm, settings={**kind.norm.settings, "training": False}))
+        inference = y(x, kind.norm.in_inference())
     return {
         "other samples": _root((y(replaced) - whole)[:, first]),
         "padding": _root((y(padded)[..., : x.shape[3]] - whole)[:, first]),

@@ -18,6 +18,10 @@ Array = np.ndarray
 SEEDS = 20
 
 
+#: At least this many of 20 seeds have to agree: fewer are more likely than 5 % by chance, by a two-sided sign test.
+AGREE = 15
+
+
 class Verdict(enum.Enum):
     """What the numbers say about a claim."""
 
@@ -90,6 +94,11 @@ class Fact:
     def high(self) -> float:
         """The seed's value nearest to the 95th percentile."""
         return float(np.quantile(self.values, 0.95, method="nearest"))
+
+
+def agree(seeds: Array) -> bool:
+    """Whether something is true of enough seeds; one flag per seed."""
+    return bool(seeds.mean() >= AGREE / SEEDS)
 
 
 #: The facts by name; a verdict is computed from them.
