@@ -50,10 +50,10 @@ class Layer:
     second: Step | None = None
 
 
-def feed_forward_layers(scale: Scale, depth: int, initialisation: Initialisation, name: str = "") -> list[Layer]:
+def feed_forward_layers(scale: Scale, depth: int, initialisation: Initialisation) -> list[Layer]:
     """Layers whose branch is activation(x w1) w2, w1 and w2 of shape (width, width)."""
-    first = scale.normal(f"{name}w1", depth, WIDTH, WIDTH) * np.sqrt(initialisation.gain / WIDTH)
-    second = scale.normal(f"{name}w2", depth, WIDTH, WIDTH) / np.sqrt(WIDTH)
+    first = scale.normal("w1", depth, WIDTH, WIDTH) * np.sqrt(initialisation.gain / WIDTH)
+    second = scale.normal("w2", depth, WIDTH, WIDTH) / np.sqrt(WIDTH)
     act = steps.activated(initialisation.activation)
     found = []
     for k in range(depth):
