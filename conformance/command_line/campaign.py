@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...adapters.remote.process import Limits
 from ...spec.conventions import parse_conventions
-from ..kept.cache_folder import NO_CACHE
 from ..reporting.layout import console_on
 from ..requests.configuration import Configuration
 from ..requests.naming import named_targets
@@ -35,7 +33,6 @@ from .settings import interpreters
 
 if TYPE_CHECKING:
     from ..campaign.summary import Summary
-    from ..requests.request import Request
 
 
 class SeedsParameter(click.ParamType):
@@ -96,39 +93,28 @@ def campaign(
         return _print_and_write(Summary.of(Store.read(summary)), summary)
     if not targets or seeds is None or out is None:
         raise click.UsageError("give at least one target, --seeds and --out; or --summary DIR")
-    names = named_targets(targets, options["ops"] or None)
+    from ..api import requested
+
+    operators = options["ops"] or None
+    names = named_targets(targets, operators)
+    request = requested(
+        names,
+        op=operators,
+        framework=options["framework"],
+        dtypes=options["dtypes"] or None,
+        device=options["device"],
+        conventions=parse_conventions(options["conventions"]),
+        profile=options["profile"],
+        python=interpreters(options["pythons"], Configuration()),
+        time_limit=options["time_limit"],
+        cache=False,  # no case comes twice
+    )
     with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:
         from ..campaign.running import run
 
         who = {"jobs": options["jobs"], "cluster": options["cluster"]}
-        found = run(names, _request(options), seeds, out, **who, listener=listener)
+        found = run(names, request, seeds, out, **who, listener=listener)
     return _print_and_write(found, out)
-
-
-def _request(options: dict[str, Any]) -> Request:
-    """The request of a campaign, which adds the targets and the seeds itself."""
-    from ...adapters.targets import check_operators
-    from ...spec.conventions import validate
-    from ..requests.profiles import profile_of
-    from ..requests.request import Request, checked_dtypes
-
-    seconds = options["time_limit"]
-    return Request(
-        targets=(),
-        op=check_operators(options["ops"]) if options["ops"] else None,
-        framework=options["framework"],
-        dtypes=checked_dtypes(options["dtypes"]),
-        device=options["device"],
-        conventions=validate(parse_conventions(options["conventions"])),
-        profile=profile_of(options["profile"]).name,
-        seed=0,
-        cache=NO_CACHE,  # no case comes twice
-        pythons=interpreters(options["pythons"], Configuration()),
-        limits=Limits(
-            seconds=float("inf") if seconds is None else seconds,
-            memory=Limits().memory if options["device"] == "cpu" else None,
-        ),
-    )
 
 
 def _print_and_write(found: Summary, folder: Path) -> int:
