@@ -16,6 +16,7 @@ from ..expected.drafting import drafts_in_words
 from ..requests.configuration import configuration
 from ..results.report import Report
 from .console import progress_on
+from .destination import text_stream
 from .exit_status import EXIT_UNUSABLE
 from .layer_options import declared_options, layer_options
 from .options import (
@@ -37,7 +38,7 @@ from .options import (
     seed_option,
     time_limit_option,
 )
-from .outputs import any_on_stdout, output_options, outputs_of, print_in_form, write_outputs
+from .outputs import output_options, outputs_of, print_in_form, write_outputs
 from .replay import ensure_replayable, replay_option, reproduce_option
 from .settings import interpreters, setting, settings_of_targets, targets_to_check
 
@@ -125,12 +126,12 @@ def check(
     configured = configuration(config)
     outputs = outputs_of(context.params)
     paths = interpreters(pythons, configured)
-    op = _unique(setting(context, configured, "ops"))
+    op = setting(context, configured, "ops") or None
     names = targets_to_check(targets, pythons, paths, configured, op)
     options = {
         "op": op,
         "framework": framework,
-        "dtypes": _unique(setting(context, configured, "dtypes")),
+        "dtypes": setting(context, configured, "dtypes") or None,
         "device": setting(context, configured, "device"),
         "conventions": parse_conventions(conventions) or None,
         "profile": setting(context, configured, "profile"),
@@ -163,8 +164,7 @@ def check(
         report = found if reproduce is not None else attrs.evolve(found, reproducers=())
         # Files come first: a verdict must not be the last word of a command that could not do everything.
         unwritten = write_outputs(report, outputs, found.reproducers)
-    # If a file goes to stdout, the table goes to stderr, where it cannot spoil the file.
-    print_in_form(report, context.params["form"], sys.stderr if any_on_stdout(outputs) else sys.stdout)
+    print_in_form(report, context.params["form"], text_stream(*(one.name for one in outputs)))
     status = report.exit_status or (EXIT_UNUSABLE if unwritten else 0)
     for reason in unwritten:
         told = f"normspec: {reason}; the verdict above stands, and the exit status is {status}"
@@ -172,7 +172,3 @@ def check(
     if not unwritten and (drafted := drafts_in_words(context.params["write_expected"], report)):
         click.echo(f"normspec: {drafted}", file=sys.stderr)
     return status
-
-
-def _unique(names: tuple[str, ...]) -> tuple[str, ...] | None:
-    return tuple(dict.fromkeys(names)) or None

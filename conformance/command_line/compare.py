@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
 from ..reporting.layout import console_on
-from .destination import STDOUT, status_after_writing
+from .destination import status_after_writing, text_stream
 from .measuring import measured, measuring_options
 
 
@@ -32,7 +31,7 @@ def compare(context: click.Context, targets: tuple[str, ...], markdown: bool, **
 
     comparison = measured(measure, context, tuple(dict.fromkeys(targets)), given)
     json_file = given["json_file"]
-    table = sys.stderr if json_file == STDOUT else sys.stdout
+    table = text_stream(json_file)
     if markdown:
         click.echo(comparison.to_markdown(), nl=False, file=table)
     else:

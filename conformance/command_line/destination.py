@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -19,6 +21,11 @@ STDOUT = "-"
 
 class UnwritableFile(NormspecError):
     """A file cannot be written."""
+
+
+def text_stream(*files: str | None) -> TextIO:
+    """Where a command prints its text: on standard error if one of its files goes to standard output."""
+    return sys.stderr if STDOUT in files else sys.stdout
 
 
 def ensure_writable(name: str, option: str = "--json") -> None:

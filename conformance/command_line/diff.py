@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import click
 
 from ..reporting.changes import changes_in_json, print_changes
 from ..reporting.layout import console_on
 from ..results.changes import changes
-from .destination import STDOUT, ensure_writable, status_after_writing
+from .destination import ensure_writable, status_after_writing, text_stream
 
 
 @click.command()
@@ -32,7 +31,7 @@ def diff(old: str, new: str, json_file: str | None) -> int:
     if json_file is not None:
         ensure_writable(json_file)
     found = changes(load_report(old), load_report(new))
-    print_changes(found, console_on(sys.stderr if json_file == STDOUT else sys.stdout))
+    print_changes(found, console_on(text_stream(json_file)))
 
     def text() -> str:
         return json.dumps(changes_in_json(found), indent=1, allow_nan=False) + "\n"

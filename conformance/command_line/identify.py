@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
 from ..reporting.layout import console_on
-from .destination import STDOUT, status_after_writing
+from .destination import status_after_writing, text_stream
 from .measuring import measured, measuring_options
 
 
@@ -32,5 +31,5 @@ def identify(context: click.Context, target: str, brief: bool, **given: Any) -> 
     from ..reporting.card import print_identification
 
     found, json_file = measured(identified, context, (target,), given), given["json_file"]
-    print_identification(found, console_on(sys.stderr if json_file == STDOUT else sys.stdout), brief=brief)
+    print_identification(found, console_on(text_stream(json_file)), brief=brief)
     return status_after_writing(found.exit_status, json_file, found.to_json)

@@ -65,7 +65,7 @@ def measured(
     configured = configuration(given["config"])
     if given["json_file"] is not None:
         ensure_writable(given["json_file"])
-    pythons, operators = given["pythons"], tuple(dict.fromkeys(given["ops"])) or None
+    pythons, operators = given["pythons"], given["ops"] or None
     paths = interpreters(pythons, configured)
     names = targets_to_check(targets, pythons, paths, configured, operators)
     with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:

@@ -163,8 +163,3 @@ def write_outputs(report: Report, outputs: Iterable[Output], reproducers: Sequen
         except UnwritableFile as error:
             unwritten.append(str(error))
     return unwritten
-
-
-def any_on_stdout(outputs: Sequence[Output]) -> bool:
-    """Whether one of them goes to standard output, to which nothing else may then be printed."""
-    return any(one.name == STDOUT for one in outputs)

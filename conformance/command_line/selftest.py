@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from ..reporting.kill_table import in_json, in_markdown
 from ..reporting.layout import console_on
 from ..reporting.matrix_table import print_matrix
 from .console import progress_on
-from .destination import STDOUT, ensure_writable, status_after_writing
-from .options import dtype_option_with, jobs_option, profile_option, seed_option
+from .destination import ensure_writable, status_after_writing, text_stream
+from .options import dtype_option_with, jobs_option, op_option, profile_option, seed_option
 
 
 @click.command()
-@click.option("--op", "ops", multiple=True, metavar="OP", help="An operator, such as highway; repeat for several.")
+@op_option
 @dtype_option_with("for each fault all in which it shows, for each sound function all")
 @profile_option("quick")
 @seed_option
@@ -46,14 +44,12 @@ def selftest(
 
     for table in tables:
         ensure_writable(table, "--table")
-    op = None if not ops else ops[0] if len(ops) == 1 else tuple(dict.fromkeys(ops))
-    wanted = tuple(dict.fromkeys(dtypes)) or None
     with progress_on() as listener:
         matrix = run(
-            op=op, dtypes=wanted, profile=profile, seed=seed, others=others, table=bool(tables), jobs=jobs,
+            op=ops or None, dtypes=dtypes, profile=profile, seed=seed, others=others, table=bool(tables), jobs=jobs,
             progress=listener,
         )  # fmt: skip
-    print_matrix(matrix, console_on(sys.stderr if STDOUT in tables else sys.stdout))
+    print_matrix(matrix, console_on(text_stream(*tables)))
     status = matrix.exit_status
     for table in tables:
         form = in_json if table.endswith(".json") else in_markdown

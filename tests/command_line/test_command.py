@@ -264,7 +264,7 @@ def test_selftest_prints_the_matrix_and_exits_as_it_says(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "normspec.conformance.selftest.selftest", types.SimpleNamespace(selftest=run))
     assert main(["selftest", "--op", "layer_norm", "--dtype", "float32", "--seed", "3", "--jobs", "1"]) == 1
     assert callable(calls[0].pop("progress"))
-    wanted = {"op": "layer_norm", "dtypes": ("float32",), "profile": "quick", "seed": 3, "jobs": 1}
+    wanted = {"op": ("layer_norm",), "dtypes": ("float32",), "profile": "quick", "seed": 3, "jobs": 1}
     assert calls == [{**wanted, "others": False, "table": False}]
     assert "SURVIVED LN-F2 in float32" in capsys.readouterr().out
 
