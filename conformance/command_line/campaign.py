@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import sys
 from collections.abc import Mapping
@@ -109,7 +108,7 @@ def campaign(
         time_limit=options["time_limit"],
         cache=False,  # no case comes twice
     )
-    with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:
+    with progress_on() as listener:
         from ..campaign.running import run
 
         who = {"jobs": options["jobs"], "cluster": options["cluster"]}

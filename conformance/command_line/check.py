@@ -159,8 +159,7 @@ def check(
     with contextlib.ExitStack() as kept:
         if context.params["html_file"] is not None and reproduce is None:  # the page shows scripts in any case
             options["reproduce"] = kept.enter_context(tempfile.TemporaryDirectory(prefix="normspec-"))
-        with contextlib.redirect_stdout(sys.stderr):  # a target's prints must not get into the report
-            found = run_targets(names, options)
+        found = run_targets(names, options)
         report = found if reproduce is not None else attrs.evolve(found, reproducers=())
         # Files come first: a verdict must not be the last word of a command that could not do everything.
         unwritten = write_outputs(report, outputs, found.reproducers)

@@ -30,10 +30,11 @@ def progress_on(stream: TextIO | None = None, every: float = LINE_INTERVAL) -> I
     A listener that shows the progress of a command on the stream (stderr); None if there is no stream.
 
     On a terminal it shows a bar, which is removed at the end; otherwise it prints a line every ``every`` seconds.
-    Meanwhile warnings that targets cause (an overflow in a hostile case) are hidden: verdicts say what came of them.
+    Meanwhile what targets print goes to standard error, since it is no part of the result, and warnings that they cause
+    (an overflow in a hostile case) are hidden: verdicts say what came of them.
     """
     stream = sys.stderr if stream is None else stream
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
         warnings.simplefilter("ignore")
         if stream is None:
             yield None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 
 import click
@@ -40,7 +39,7 @@ def list_targets(no_import: bool, pythons: tuple[str, ...], config: str | None, 
         ensure_writable(json_file)
     paths = interpreters(pythons, configuration(config))
     interpreter(paths.get("", ""))  # one for all targets must be there; one target's own is a matter of its line
-    with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:
+    with progress_on() as listener:
         entries = inventory(paths, importing=not no_import, progress=listener)
     if json_file is None:
         print_inventory(entries, console_on(sys.stdout), asked=not no_import)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -58,17 +56,14 @@ def measuring_options(default_operators: str, line: str) -> Callable[[Callable[.
 def measured(
     measure: Callable[..., Measured], context: click.Context, targets: tuple[str, ...], given: Mapping[str, Any]
 ) -> Measured:
-    """Call `normspec.compare` or `normspec.identify` with the options that the user gave, defaults and configuration.
-
-    What a target prints goes to standard error: it is no part of the result.
-    """
+    """Call `normspec.compare` or `normspec.identify` with the user's options, the configuration and the defaults."""
     configured = configuration(given["config"])
     if given["json_file"] is not None:
         ensure_writable(given["json_file"])
     pythons, operators = given["pythons"], given["ops"] or None
     paths = interpreters(pythons, configured)
     names = targets_to_check(targets, pythons, paths, configured, operators)
-    with contextlib.redirect_stdout(sys.stderr), progress_on() as listener:
+    with progress_on() as listener:
         return measure(
             names,
             op=operators,
