@@ -205,12 +205,17 @@ class Worker:
         place = self._printed.place()
         if status >= 0:
             return f"ended its process with exit status {status}{place}"
-        try:
-            name = signal.Signals(-status).name
-        except ValueError:
-            name = f"signal {-status}"
+        name = signal_name(-status)
         hint = ", perhaps for want of memory" if name == "SIGKILL" else ""
         return f"ended its process by {name}{hint}{place}"
+
+
+def signal_name(number: int) -> str:
+    """The name of a signal: ``SIGKILL``, or ``signal 99`` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def resident(process: int) -> int:

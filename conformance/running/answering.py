@@ -36,9 +36,8 @@ def _serve(out: int) -> None:
     line = sys.stdin.readline()
     if not line:
         return
-    with SingleProcess(
-        Message.from_json(line).load(), prepares=False
-    ) as alone:  # the first process prepares the first units
+    request = Message.from_json(line).load()
+    with SingleProcess(request, prepares=False) as alone:  # the first process prepares the first units
         for line in sys.stdin:
             question = json.loads(line)
             _write(out, _ANSWERS[question.pop("do")](alone, question))

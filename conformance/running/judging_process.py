@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-import signal
 import struct
 import subprocess
 import sys
 from typing import Any
 
+from ...adapters.remote.process import signal_name
 from ...spec.errors import NormspecError
 
 #: Header of an answer: its number of bytes.
@@ -92,12 +92,7 @@ class JudgingProcess:
             status = self._process.wait(_ENDING)
         except subprocess.TimeoutExpired:
             return "it closed its pipe"
-        if status >= 0:
-            return f"it ended with exit status {status}"
-        try:
-            return f"it was ended by {signal.Signals(-status).name}"
-        except ValueError:
-            return f"it was ended by signal {-status}"
+        return f"it ended with exit status {status}" if status >= 0 else f"it was ended by {signal_name(-status)}"
 
     def interrupt(self) -> None:
         """Make a busy process answer at once with a partial report; an idle one ends."""

@@ -41,10 +41,11 @@ class UnitQueue:
 
 
 @attrs.frozen
-class _ReturnedUnit:
-    """A unit that another process could not judge, with the traceback if a defect of normspec caused it."""
+class _OwnUnit:
+    """A unit for the first process."""
 
     unit: Unit
+    #: If a defect of normspec kept another process from judging it: the traceback.
     defect: str = ""
 
 
@@ -66,7 +67,7 @@ class Processes:
         self._threads: list[threading.Thread] = []
         self._left = UnitQueue(())
         #: Messages from the threads of the other processes. None means that one of them is finished.
-        self._done: SimpleQueue[Judged | _ReturnedUnit | _Broken | None] = SimpleQueue()
+        self._done: SimpleQueue[Judged | _OwnUnit | _Broken | None] = SimpleQueue()
 
     def __enter__(self) -> Processes:
         # The others open their targets at the same time, because importing a framework takes seconds.
@@ -103,8 +104,8 @@ class Processes:
     def judged(self, units: Iterable[Unit], listener: UnitListener | None = None) -> Iterator[Judged]:
         """Each unit with its report, as soon as it is judged."""
         self._left, self._done = UnitQueue(units), SimpleQueue()
-        own = self._left.take()  # the first unit, which this process has prepared
-        back = deque[_ReturnedUnit]([] if own is None else [_ReturnedUnit(own)])
+        own = self._next()  # the first unit, which this process has prepared
+        back = deque[_OwnUnit]([] if own is None else [own])
         paces = self.measure()
         self._threads = [
             threading.Thread(
@@ -116,7 +117,7 @@ class Processes:
             thread.start()
         busy = len(self._threads)
         while True:
-            given = back.popleft() if back else _ReturnedUnit(unit) if (unit := self._left.take()) is not None else None
+            given = back.popleft() if back else self._next()
             if given is not None:
                 for unit, report in self._first.judged([given.unit], listener):
                     yield unit, attrs.evolve(report, defects=(given.defect,)) if given.defect else report
@@ -126,12 +127,17 @@ class Processes:
                 done = self._done.get()
                 if isinstance(done, _Broken):
                     raise done.error
-                if isinstance(done, _ReturnedUnit):
+                if isinstance(done, _OwnUnit):
                     back.append(done)
                 elif done is None:
                     busy -= 1
                 else:
                     yield done
+
+    def _next(self) -> _OwnUnit | None:
+        """The next unit for this process; None if none is left."""
+        unit = self._left.take()
+        return None if unit is None else _OwnUnit(unit)
 
     def _hand_out(self, other: JudgingProcess, paces: Mapping[str, str], listener: UnitListener | None) -> None:
         """Let another process judge one unit after the other until none is left."""
@@ -140,10 +146,10 @@ class Processes:
                 try:
                     report = other.ask(question_to_judge(unit, paces))
                 except (ProcessEnded, NormspecError):  # the first process judges the unit and meets the same error
-                    self._done.put(_ReturnedUnit(unit))
+                    self._done.put(_OwnUnit(unit))
                     return
                 except Exception as error:
-                    self._done.put(_ReturnedUnit(unit, trace(error)))
+                    self._done.put(_OwnUnit(unit, trace(error)))
                     return
                 self._done.put((unit, report))
                 if listener is not None:
@@ -155,12 +161,7 @@ class Processes:
 
     def stop(self) -> Sequence[Judged]:
         """The reports of all processes so far."""
-        self._left.clear()
-        for other in self._others:
-            other.interrupt()
-        for thread in self._threads:
-            if thread.ident is not None:
-                thread.join()
+        self._interrupt_others()
         found = list(self._first.stop())
         while not self._done.empty():
             done = self._done.get()
@@ -176,13 +177,17 @@ class Processes:
         """The report with the causes of its violations, and the declarations under which bindings would conform."""
         return self._first.explained(report)
 
-    def _close_others(self) -> None:
+    def _interrupt_others(self) -> None:
+        """Let the others answer at once, and wait until what they say has been received."""
         self._left.clear()
-        others, self._others = self._others, []
-        for other in others:
+        for other in self._others:
             other.interrupt()
         for thread in self._threads:
-            if thread.ident is not None:
+            if thread.ident is not None:  # it was started
                 thread.join()
+
+    def _close_others(self) -> None:
+        self._interrupt_others()
+        others, self._others = self._others, []
         for other in others:
             other.close()

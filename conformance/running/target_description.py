@@ -35,7 +35,18 @@ class TargetDescription:
         bindings = [one["binding"] for one in self.subjects if one["op"] == unit.operator]
         return Report(
             results=tuple(
-                _error(unit, self.offer.name, binding, name, level_of(name, required).value, device, reason)
+                Result(
+                    target=self.offer.name,
+                    binding=binding,
+                    op=unit.operator,
+                    requirement=name,
+                    level=level_of(name, required).value,
+                    dtype=unit.dtype,
+                    device=device,
+                    mode="eager",
+                    verdict=Verdict.ERROR,
+                    reason=reason,
+                )
                 for binding in bindings
                 for name in self.requirements[unit.operator, unit.dtype, binding]
             ),
@@ -45,21 +56,6 @@ class TargetDescription:
             partial=True,
             lost=(self.offer.name,),
         )
-
-
-def _error(unit: Unit, target: str, binding: str, name: str, level: str, device: str, reason: str) -> Result:
-    return Result(
-        target=target,
-        binding=binding,
-        op=unit.operator,
-        requirement=name,
-        level=level,
-        dtype=unit.dtype,
-        device=device,
-        mode="eager",
-        verdict=Verdict.ERROR,
-        reason=reason,
-    )
 
 
 def difference(one: TargetDescription, other: TargetDescription) -> str:
