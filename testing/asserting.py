@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..conformance.judging.truth import owner_of
 from ..reference.arguments import channel_from_front, group_count, nonnegative, sample_channels, trailing_shape
 from ..reference.formats import FORMATS
 from ..spec.operators import OPERATORS, Groups
@@ -167,16 +168,11 @@ def _arguments(
     return given, settings, cotangent
 
 
-def _input_of(name: str) -> str:
-    """The input that corresponds to a result: x to y and dx, gamma to dgamma, running_mean to new_running_mean."""
-    return "x" if name == "y" else name.removeprefix("new_") if name.startswith("new_") else name[1:]
-
-
 def _is_left_out(name: str, value: Any, given: Mapping[str, np.ndarray | None]) -> bool:
     """Whether a result is not to be judged. AssertionError for a None where the function must return an array."""
-    if value is None and name in ("y", "dx", "dgamma", "dbeta") and given.get(_input_of(name)) is not None:
+    if value is None and name in ("y", "dx", "dgamma", "dbeta") and given.get(owner_of(name)) is not None:
         raise AssertionError(
-            f"{name} is None, and {_input_of(name)} is given: the function has not returned it. Pass ... in its place"
+            f"{name} is None, and {owner_of(name)} is given: the function has not returned it. Pass ... in its place"
             " if it is not to be judged"
         )
     return value is None or value is ...
@@ -190,7 +186,7 @@ def _checked_result(
 
     AssertionError for another shape, and for another dtype unless ``check_dtype`` is off.
     """
-    source = _input_of(name)
+    source = owner_of(name)
     owner = given.get(source)
     if owner is None and source == "beta":
         owner = given["gamma"]

@@ -53,7 +53,7 @@ class Decorated(pytest.Collector):
         super().__init__(**node)
         self.obj, self.options = obj, options
 
-    def collect(self) -> list[pytest.Item]:
+    def collect(self) -> list[Requirement]:
         """A test of each requirement and dtype."""
         shared = hasattr(self.config, "workerinput")
         try:
@@ -62,20 +62,13 @@ class Decorated(pytest.Collector):
             requirements = target_run.requirements()
         except NormspecError as error:
             raise self.CollectError(f"normspec: {error}") from None
-        items: list[pytest.Item] = []
-        for (op, dtype), identifiers in requirements.items():
-            for one in identifiers:
-                item = Requirement.from_parent(
-                    self,
-                    name=f"{op}::{one}[{dtype}]",
-                    target_run=target_run,
-                    operator_dtype=(op, dtype),
-                    identifier=one,
-                )
-                if self.config.pluginmanager.hasplugin("xdist"):
-                    item.add_marker(pytest.mark.xdist_group(f"{self.nodeid} {op} {dtype}"))
-                items.append(item)
-        return items
+        return [
+            Requirement.from_parent(
+                self, name=f"{op}::{one}[{dtype}]", target_run=target_run, operator_dtype=(op, dtype), identifier=one
+            )
+            for (op, dtype), identifiers in requirements.items()
+            for one in identifiers
+        ]
 
 
 def _fixture_name(obj: object, name: str) -> str | None:

@@ -100,6 +100,9 @@ class Requirement(pytest.Item):
         self.target_run, self.operator_dtype, self.identifier = target_run, operator_dtype, identifier
         for marker in markers(identifier, operator_dtype):
             self.add_marker(marker)
+        if self.config.pluginmanager.hasplugin("xdist"):  # for --dist loadgroup: one target, operator and dtype
+            target = self.nodeid.rsplit("::", 2)[0]
+            self.add_marker(pytest.mark.xdist_group(f"{target} {' '.join(operator_dtype)}"))
 
     def runtest(self) -> None:
         """Judge the requirement."""

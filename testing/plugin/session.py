@@ -46,7 +46,6 @@ class Operator(pytest.Collector):
         """A test for each dtype and requirement. Tests of a dtype come together, since they share their work."""
         assert isinstance(self.parent, Target)
         target_run, ids = self.parent.target_run, self.parent.ids
-        grouped = self.config.pluginmanager.hasplugin("xdist")
         made = [
             Requirement.from_parent(
                 self,
@@ -59,9 +58,6 @@ class Operator(pytest.Collector):
             if operator_dtype[0] == self.name
             for one in identifiers
         ]
-        for item in made:
-            if grouped:  # for --dist loadgroup
-                item.add_marker(pytest.mark.xdist_group(f"{self.parent.name} {' '.join(item.operator_dtype)}"))
         return [one for one in made if not ids or any(_is_within(one.nodeid, asked) for asked in ids)]
 
 
