@@ -88,7 +88,7 @@ class RemoteTarget(Target):
         try:
             found = self.host.aside({"do": "traits", "device": device})["traits"]
             return tuple(Trait(one["dtype"], one["key"], one["value"], one["evidence"]) for one in found)
-        except (TargetRaised, BadOutput, Unsupported, TargetLost):  # then the normative convention is assumed
+        except CALL_FAILED:  # then the normative convention is assumed
             return ()
 
     @contextmanager

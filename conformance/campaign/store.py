@@ -75,9 +75,7 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
             lock = (folder / _LOCK).open("ab")
         except OSError as error:
-            raise WrongFolder(
-                f"--out {folder} cannot be used: {error.strerror or error}; name another folder"
-            ) from None
+            raise _unusable(folder, error) from None
         with lock:
             if fcntl is not None:
                 try:
@@ -99,9 +97,7 @@ class Store:
             replace(folder / _REQUEST, json.dumps(asked, indent=1) + "\n")
             store._cut()
         except OSError as error:
-            raise WrongFolder(
-                f"--out {folder} cannot be used: {error.strerror or error}; name another folder"
-            ) from error
+            raise _unusable(folder, error) from error
         return store
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -155,6 +151,10 @@ class Store:
                 else:
                     self._cut_off = 1
             units.truncate(whole)
+
+
+def _unusable(folder: Path, error: OSError) -> WrongFolder:
+    return WrongFolder(f"--out {folder} cannot be used: {error.strerror or error}; name another folder")
 
 
 def key_in(record: Mapping[str, Any]) -> Key:

@@ -146,7 +146,7 @@ def _print_kept(summary: Summary, console: Console, folder: str) -> None:
     symbols = symbols_for(console.encoding)
     kept = _sorted(summary)
     for one in kept[:_SHOWN]:
-        verdict = next(v for v in COLOURS if v.value == one.verdict)
+        verdict = Verdict(one.verdict)
         ratio = f", {ratio_text(float(one.ratio))} envelopes" if one.ratio is not None else ""
         reason = f": {one.reason}" if one.reason else ""
         head = Text.assemble(
