@@ -11,7 +11,7 @@ from ...adapters.dtypes import DTYPES
 from ..campaign.summary import Kept, Nearness, Summary
 from ..judging.verdicts import Verdict
 from ..requests.library_names import SOUND
-from .layout import print_conclusion, print_prose, print_title, width_of
+from .layout import print_conclusion, print_line, print_prose, print_title, width_of
 from .markdown import table
 from .numbers import duration, ratio_text
 from .symbols import COLOURS, symbols_for
@@ -44,7 +44,7 @@ def _print_table(summary: Summary, target: str, console: Console) -> None:
     dtypes, symbols = _dtypes(summary), symbols_for(console.encoding)
     print_title(target, console)
     head = f"{'':<{_ID}}{'judged':>{_JUDGED}}" + "".join(f"{dtype:>{_RATIO}}" for dtype in dtypes)
-    console.print(Text(f"{head}  nearest", style="dim"), no_wrap=True, crop=True)
+    print_line(Text(f"{head}  nearest", style="dim"), console)
     room = width_of(console) - len(head) - 2
     for requirement, cases, ratios, where in rows(summary, target):
         line = Text(f"{requirement:<{_ID}}{cases:>{_JUDGED},}")
@@ -52,7 +52,7 @@ def _print_table(summary: Summary, target: str, console: Console) -> None:
             line.append(f"{ratio:>{_RATIO}}", style=_style(summary, target, requirement, dtype))
         short = where if len(where) <= room else where[: max(0, room - len(symbols.ellipsis))] + symbols.ellipsis
         line.append(f"  {short}", style="dim").rstrip()
-        console.print(line, no_wrap=True, crop=True)
+        print_line(line, console)
     console.print()
 
 

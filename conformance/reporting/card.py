@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ..compare.table import Kind
 from ..identify.card import Card, Cards, Line
-from .layout import print_prose
+from .layout import print_prose, print_rule
 from .render import printed
 from .symbols import symbols_for
 
@@ -47,7 +47,7 @@ def _print_card(card: Card, console: Console, *, brief: bool) -> None:
     console.print()
     about = f"{card.framework} {card.version}, {card.dtype} on {card.device}"
     print_prose(Text.assemble((card.op, "bold"), "   ", (card.binding, "bold cyan"), "   ", (about, "dim")), console)
-    console.print(Text(symbols.rule * min(console.width, 100), style="dim"), no_wrap=True, crop=True)
+    print_rule(symbols.rule, console, 100)
     if card.formula:
         print_prose(Text(card.formula, style="bold"), console, indent=2)
     if card.failing:

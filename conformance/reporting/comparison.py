@@ -17,7 +17,7 @@ from rich.text import Text
 from ..compare.comparison import Comparison
 from ..compare.table import BEHAVIOUR, BY_CALLER, Cell, Column, Kind, Row, Section
 from ..grouping import grouped
-from .layout import print_conclusion, print_prose, print_title
+from .layout import print_conclusion, print_line, print_prose, print_rule, print_title
 from .symbols import Symbols, symbols_for
 
 #: The widest title of a row with its dtype, and the width of the sign before it.
@@ -73,7 +73,7 @@ def _print_section(section: Section, comparison: Comparison, console: Console, s
     width = min(console.width, _WIDEST)
     console.print()
     console.print(Text.assemble((section.op, "bold"), "   ", (comparison.device, "dim")))
-    console.print(Text(symbols.rule * min(width, 100), style="dim"), no_wrap=True, crop=True)
+    print_rule(symbols.rule, console, 100)
     each = (width - _SIGN - _TITLE) // len(section.columns) - _GAP
     if each >= _NARROWEST:
         _side_by_side(section, min(each, 40), console, symbols)
@@ -116,7 +116,7 @@ def _print_lines(lead: Text, cells: Sequence[Sequence[Text]], each: int, console
             part.pad_right(each + _GAP - cell_len(part.plain))
             line.append_text(part)
         line.rstrip()
-        console.print(line, no_wrap=True, crop=True)
+        print_line(line, console)
 
 
 def _lines(words: str, width: int, style: str) -> list[Text]:

@@ -14,7 +14,7 @@ from ...adapters.frameworks import KNOWN, full_name
 from ...spec.extras import CLONE
 from ...spec.operators import OPERATORS
 from ..inventory import BROKEN, INSTALLED, MISSING, Entry
-from .layout import print_prose, print_title, rule
+from .layout import print_prose, print_rule, print_title
 from .symbols import Symbols, symbols_for
 
 #: Width of the first column, and the blanks between columns.
@@ -54,7 +54,7 @@ def inventory_to_json(entries: Sequence[Entry]) -> str:
 
 def _print_head(words: str, console: Console, symbols: Symbols) -> None:
     print_title(words, console)
-    console.print(rule(symbols.rule, console), no_wrap=True, crop=True)
+    print_rule(symbols.rule, console)
 
 
 # Installed targets ----------------------------------------------------------------------------------------

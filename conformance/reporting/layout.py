@@ -37,9 +37,14 @@ def width_of(console: Console) -> int:
     return min(console.width, PROSE_WIDTH)
 
 
-def rule(character: str, console: Console) -> Text:
-    """A line across the report."""
-    return Text(character * min(console.width, 80), style="dim")
+def print_line(line: Text, console: Console) -> None:
+    """Print one line of a table, cut off where the console ends."""
+    console.print(line, no_wrap=True, crop=True)
+
+
+def print_rule(character: str, console: Console, width: int = 80) -> None:
+    """Print a rule across the report, of at most this width."""
+    print_line(Text(character * min(console.width, width), style="dim"), console)
 
 
 def print_title(words: str, console: Console, style: str = "bold") -> None:
@@ -80,7 +85,7 @@ def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | 
     lead = Text() if first is None else _harmless(first)
     lead.rstrip()
     if lead and len(lead) >= indent:
-        console.print(lead, no_wrap=True, crop=True)
+        print_line(lead, console)
         lead = Text()
     lead.pad_right(indent - len(lead))
     for position, line in enumerate(_wrapped(body, console, max(10, width_of(console) - indent))):
@@ -89,7 +94,7 @@ def print_prose(body: Text, console: Console, *, indent: int = 0, first: Text | 
         if _ADDRESS.search(line.plain):
             console.print(line, no_wrap=True, overflow="ignore", crop=False)
         else:
-            console.print(line, no_wrap=True, crop=True)
+            print_line(line, console)
 
 
 def _harmless(words: Text) -> Text:

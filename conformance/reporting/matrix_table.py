@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ..judging.verdicts import Verdict
 from ..selftest.matrix import FaultRow, Matrix
-from .layout import print_title, rule, width_of
+from .layout import print_line, print_rule, print_title, width_of
 from .symbols import Symbols, symbols_for
 from .wording import page_order
 
@@ -31,12 +31,12 @@ def _print_block(rows: Sequence[_Numbered], ids: Sequence[str], console: Console
     height = len(str(max(number for number, _ in rows)))
     for digit in range(height):
         head = "".join(str(number).rjust(height)[digit] for number, _ in rows)
-        console.print(Text(" " * _ID_WIDTH + head, style="dim"), no_wrap=True, crop=True)
+        print_line(Text(" " * _ID_WIDTH + head, style="dim"), console)
     for identifier in ids:
         line = Text(identifier.ljust(_ID_WIDTH), style="bold")
         for _, row in rows:
             line.append(*_mark(row, identifier, symbols))
-        console.print(line, no_wrap=True, crop=True)
+        print_line(line, console)
 
 
 def _print_names(rows: Sequence[_Numbered], console: Console) -> None:
@@ -50,7 +50,7 @@ def _print_names(rows: Sequence[_Numbered], console: Console) -> None:
             line.append(f" and {others} more" if others else "", style="dim")
         else:
             line.append(f"SURVIVED {row.requirement} in {', '.join(row.survived)}", style="bold red")
-        console.print(line, no_wrap=True, crop=True)
+        print_line(line, console)
 
 
 def _print_sound(matrix: Matrix, op: str, console: Console, symbols: Symbols) -> None:
@@ -87,7 +87,7 @@ def print_matrix(matrix: Matrix, console: Console) -> None:
     room = max(10, width_of(console) - _ID_WIDTH)
     for op in dict.fromkeys([row.op for row in matrix.faults] + [row.op for row in matrix.sound]):
         print_title(op, console)
-        console.print(rule(symbols.rule, console), no_wrap=True, crop=True)
+        print_rule(symbols.rule, console)
         rows = list(enumerate((row for row in matrix.faults if row.op == op), start=1))
         ids = page_order(i for _, row in rows for i in (*row.killed_by, row.requirement))
         for start in range(0, len(rows) if matrix.whole else 0, room):

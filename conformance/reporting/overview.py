@@ -13,7 +13,7 @@ from ...reference.formats import ALL_DTYPES
 from ..grouping import grouped
 from ..judging.verdicts import Result, Verdict
 from ..results.outcome import Outcome
-from .layout import print_prose, rule, width_of
+from .layout import print_line, print_prose, print_rule, width_of
 from .numbers import ratio_text
 from .symbols import COLOURS, SEVERITY, Symbols, symbol_and_style
 from .wording import is_advice, page_order, title
@@ -105,7 +105,7 @@ def print_section(section: Section, version: str, console: Console, symbols: Sym
             (section.op, "bold"), "   ", (section.target, "bold cyan"), f" {version}   ", (section.device, "dim")
         )
     )
-    console.print(rule(symbols.rule, console), no_wrap=True, crop=True)
+    print_rule(symbols.rule, console)
     bindings = section.bindings
     if bindings != (section.target,):
         print_prose(Text(", ".join(bindings), style="dim"), console)
@@ -123,7 +123,7 @@ def print_section(section: Section, version: str, console: Console, symbols: Sym
         for dtype in dtypes:
             line.append_text(_cell([r for r in results if r.dtype == dtype], symbols))
         line.rstrip()
-        console.print(line, no_wrap=True, crop=True)
+        print_line(line, console)
 
 
 def _print_narrow(section: Section, console: Console, symbols: Symbols) -> None:

@@ -13,7 +13,7 @@ from ..results.outcome import Outcome
 from .causes import independent_violations, print_causes, scripts_without_cause, unexplained_consequences
 from .conclusion import target_conclusion
 from .failures import findings, print_advice, print_failures
-from .layout import print_prose, print_rows, print_title, rule
+from .layout import print_prose, print_rows, print_rule, print_title
 from .overview import print_legend, print_section, sections
 from .symbols import COLOURS, Symbols
 from .versions import version_label
@@ -204,7 +204,7 @@ def print_target(report: Outcome, told: PrintedAdvice, console: Console, symbols
 def print_target_heading(name: str, number: int, count: int, console: Console, symbols: Symbols) -> None:
     """Print the name of a target and its number among the targets."""
     console.print()
-    console.print(rule(symbols.heading, console), no_wrap=True, crop=True)
+    print_rule(symbols.heading, console)
     print_prose(Text.assemble((name, "bold cyan"), (f"   target {number} of {count}", "dim")), console)
 
 
