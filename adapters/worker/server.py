@@ -168,57 +168,51 @@ class Server:
     # Calls of which nothing is kept ---------------------------------------------------------------------------
 
     def _call(self, request: Request) -> dict[str, Any]:
-        session, inputs, mode, times = self._session(request), request["inputs"], request["mode"], request["times"]
-        alone, parts = request.get("alone", False), _parts(request)
-        found = session.call(inputs, _settings(request), parts=parts, mode=mode, times=times, alone=alone)
-        return {"outputs": _without_repeats(found) if request.get("brief") else found}
+        found = self._session(request).call(
+            *_arguments(request), parts=_parts(request), mode=request["mode"], times=request["times"],
+            alone=request.get("alone", False),
+        )  # fmt: skip
+        return {"outputs": _in_brief(found, request)}
 
     def _vjp(self, request: Request) -> dict[str, Any]:
-        session, inputs, wrt, times = self._session(request), request["inputs"], request["wrt"], request["times"]
-        alone, parts = request.get("alone", False), _parts(request)
-        outputs, found = session.vjp(
-            inputs, _settings(request), request["g"], parts=parts, wrt=wrt, times=times, alone=alone,
-            outputs=request.get("outputs", False),
+        outputs, found = self._session(request).vjp(
+            *_arguments(request), request["g"], parts=_parts(request), wrt=request["wrt"], times=request["times"],
+            alone=request.get("alone", False), outputs=request.get("outputs", False),
         )  # fmt: skip
-        return {"outputs": outputs, "gradients": _without_repeats(found) if request.get("brief") else found}
+        return {"outputs": outputs, "gradients": _in_brief(found, request)}
 
     def _jvp(self, request: Request) -> dict[str, Any]:
-        session, inputs = self._session(request), request["inputs"]
-        return {"tangent": session.jvp(inputs, _settings(request), request["tangents"], parts=_parts(request))}
+        found = self._session(request).jvp(*_arguments(request), request["tangents"], parts=_parts(request))
+        return {"tangent": found}
 
     def _vjp_vjp(self, request: Request) -> dict[str, Any]:
-        return {
-            "gradients": self._session(request).vjp_vjp(
-                request["inputs"], _settings(request), request["g"], request["cotangents"],
-                parts=_parts(request), wrt=request.get("wrt"), layout=request.get("layout", "contiguous"),
-            )
-        }  # fmt: skip
+        found = self._session(request).vjp_vjp(
+            *_arguments(request), request["g"], request["cotangents"], parts=_parts(request), wrt=request.get("wrt"),
+            layout=request.get("layout", "contiguous"),
+        )  # fmt: skip
+        return {"gradients": found}
 
     def _nested(self, request: Request) -> dict[str, Any]:
-        return {
-            "results": self._session(request).nested(
-                request["kind"], request["inputs"], _settings(request), request["tangents"], request["other"],
-                parts=_parts(request),
-            )
-        }  # fmt: skip
+        found = self._session(request).nested(
+            request["kind"], *_arguments(request), request["tangents"], request["other"], parts=_parts(request)
+        )
+        return {"results": found}
 
     def _recall(self, request: Request) -> dict[str, Any]:
         outputs, gradients = self._session(request).recall(
-            request["inputs"], _settings(request), request["then"],
-            parts=_parts(request), g=request["g"], fresh=request["fresh"],
-        )  # fmt: skip
+            *_arguments(request), request["then"], parts=_parts(request), g=request["g"], fresh=request["fresh"]
+        )
         return {"outputs": outputs, "gradients": gradients}
 
     def _seams(self, request: Request) -> dict[str, Any]:
-        session, inputs = self._session(request), request["inputs"]
-        return {"blocks": session.seams(inputs, _settings(request), request["g"], seed=request["seed"])}
+        found = self._session(request).seams(*_arguments(request), request["g"], seed=request["seed"])
+        return {"blocks": found}
 
     # Calls whose objects are kept for later requests ----------------------------------------------------------
 
     def _start(self, request: Request) -> dict[str, Any]:
         evaluation = self._session(request).start(
-            request["inputs"],
-            _settings(request),
+            *_arguments(request),
             parts=_parts(request),
             layouts=request.get("layouts"),
             wrt=request.get("wrt"),
@@ -284,9 +278,16 @@ def _described(binding: Binding, bridge: Bridge) -> dict[str, Any]:
     }
 
 
-def _without_repeats(results: list[Any]) -> list[Any]:
-    """The results, with None for each one that is the first (see ``adapters/repeats.py``)."""
+def _in_brief(results: list[Any], request: Request) -> list[Any]:
+    """The results; if a brief reply is asked for, with None for each that is the first (``adapters/repeats.py``)."""
+    if not request.get("brief"):
+        return results
     return results[:1] + [None if one is results[0] else one for one in results[1:]]
+
+
+def _arguments(request: Request) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The inputs and the settings of a call."""
+    return request["inputs"], _settings(request)
 
 
 def _settings(request: Request) -> dict[str, Any]:
