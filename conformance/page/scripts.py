@@ -13,7 +13,7 @@ _HEAD = 4096
 
 def script_for(content: Mapping[str, Any], **wanted: Any) -> str:
     """The script of a report with these fields; empty if there is none, or if it is gone."""
-    for one in content.get("scripts", []):
+    for one in content["scripts"]:
         if one["file"] and all(one[name] == value for name, value in wanted.items()):
             return _text(one["file"])
     return ""

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..reporting.numbers import element_name
+
 #: How many values of an array are shown; the JSON has all of them.
 _MOST = 32
 
@@ -25,8 +27,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield name, _value(value)
     for name, part in found["parts"].items():
         yield name, _part(part)
-    place = f"[{', '.join(map(str, found['index']))}]" if found["index"] else ""
-    yield "wrong is", f"{found['output']}{place}"
+    yield "wrong is", element_name(found["output"], found["index"])
     exact = found.get("exact")
     yield "exact", _number(exact)
     yield "expected" if exact is None else "implied", _number(found["expected"])
@@ -34,32 +35,31 @@ def _lines(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "largest error allowed", _number(found["envelope"])
     yield "note", found["note"] if found["note"] != found["why"] else ""
     yield "why", found["why"]
-    raised = found.get("raised")
-    if raised:
-        place = f" at {raised['file']}, line {raised['line']}" if raised.get("file") else ""
+    raised = found["raised"]
+    if raised is not None:
+        place = f" at {raised['file']}, line {raised['line']}" if raised["file"] else ""
         yield "raised", f"{raised['type']}: {raised['message']}{place}"
 
 
 def _is_of_a_value(found: Mapping[str, Any]) -> bool:
     """Whether a plain call shows it, where the cotangent does not matter."""
-    calls, place = found.get("calls") or [], found.get("shown_by")
-    return isinstance(place, int) and 0 <= place < len(calls) and calls[place]["does"] == "call"
+    return found["shown_by"] is not None and found["calls"][found["shown_by"]]["does"] == "call"
 
 
-def _array(array: Any) -> str:
-    if not isinstance(array, Mapping):
-        return "None" if array is None else str(array)
+def _array(array: Mapping[str, Any] | None) -> str:
+    if array is None:
+        return "None"
     values = [_in_format(one, array["dtype"]) for one in array["values"][:_MOST]]
     rest = len(array["values"]) - len(values)
     if not rest:
         text = _nested(values, array["shape"])
     else:
         text = f"[{', '.join(values)}, … {rest:,} more]"
-    laid = f", {array['layout']}" if array.get("layout", "contiguous") != "contiguous" else ""
+    laid = f", {array['layout']}" if array["layout"] != "contiguous" else ""
     return f"{text}  {array['dtype']}, shape {tuple(array['shape'])}{laid}"
 
 
-def _in_format(value: Any, dtype: str) -> str:
+def _in_format(value: str, dtype: str) -> str:
     """A value in the fewest digits that distinguish it from its neighbours in its format."""
     if dtype not in ("float16", "float32"):
         return _number(value)
@@ -80,7 +80,7 @@ def _nested(values: list[str], shape: list[int]) -> str:
 def _part(part: Any) -> str:
     if isinstance(part, list):
         return f"[{', '.join(map(_part, part))}]"
-    return str(part.get("formula", "")) if isinstance(part, Mapping) else str(part)
+    return "None" if part is None else part["formula"]
 
 
 def _value(value: Any) -> str:
@@ -89,11 +89,6 @@ def _value(value: Any) -> str:
     return _number(value) if isinstance(value, str) else str(value)
 
 
-def _number(value: Any) -> str:
-    """A number that JSON has in hexadecimal, with the digits that Python shows; any other text stays."""
-    if value is None:
-        return ""
-    try:
-        return repr(float.fromhex(value)) if isinstance(value, str) else str(value)
-    except ValueError:
-        return str(value)
+def _number(value: str | None) -> str:
+    """A number, which JSON has in hexadecimal, in the digits that Python shows; empty if there is none."""
+    return "" if value is None else repr(float.fromhex(value))
