@@ -120,8 +120,7 @@ def measure(
             if dtype not in target.dtypes:
                 raise UnknownDtype(f"{target.name} has no {dtype}; choose from {', '.join(target.dtypes)}")
         asked = operators or _asked(opened, every_operator)
-        measured = Measuring(_told_apart(opened), asked, dtype, device, every, listener)
-        return measured.comparison()
+        return Measuring(_told_apart(opened), asked, dtype, device, every, listener).comparison()
     finally:
         for target in opened:
             if not any(target is one for one in given):
@@ -167,13 +166,14 @@ def _opened(given: Sequence[Any], request: Request) -> list[Target]:
 
 
 def _asked(targets: Sequence[Target], every_operator: bool) -> tuple[str, ...]:
-    """The operators to measure if none is named: the default ones, if every target has one of these."""
+    """
+    The operators to measure if none is named: the default ones, if every target has one of these.
+
+    Otherwise, or with ``every_operator``, those of functions and layers; for frameworks, the default ones.
+    """
     everyone = all(any(binding.operator in DEFAULT for binding in target.bindings) for target in targets)
-    return DEFAULT if everyone and not every_operator else _own(targets)
-
-
-def _own(targets: Sequence[Target]) -> tuple[str, ...]:
-    """The operators of functions and layers; for frameworks, the default ones."""
+    if everyone and not every_operator:
+        return DEFAULT
     functions = [target for target in targets if target.name not in KNOWN]
     own = tuple(dict.fromkeys(binding.operator for target in functions for binding in target.bindings))
     return own if len(functions) == len(targets) else tuple(dict.fromkeys((*own, *DEFAULT)))
@@ -203,8 +203,8 @@ class Measuring:
     _done: int = 0
     _total: int = 0
     _stopped: bool = False
-    #: The columns measured so far, by the bench's identity.
-    _found: dict[int, list[Cell]] = attrs.field(factory=dict)
+    #: The columns measured so far.
+    _found: dict[Bench, list[Cell]] = attrs.field(factory=dict)
     _lock: threading.Lock = attrs.field(factory=threading.Lock)
 
     def comparison(self) -> Comparison:
@@ -212,11 +212,7 @@ class Measuring:
         started = time.perf_counter()
         benches = {operator: self._benches(operator) for operator in self.operators}
         self._total = sum(len(found) * len(probes_of(operator)) for operator, found in benches.items())
-        mine = {
-            target.name: [b for found in benches.values() for b in found if b.target is target]
-            for target in self.targets
-        }
-        self._measure(mine)
+        self._measure([bench for found in benches.values() for bench in found])
         sections = [self._section(operator, found) for operator, found in benches.items()]
         complete = tuple(section for section in sections if section is not None)
         present = {column.target for section in complete for column in section.columns}
@@ -229,34 +225,31 @@ class Measuring:
             seconds=time.perf_counter() - started,
         )
 
-    def _measure(self, benches: Mapping[str, Sequence[Bench]]) -> None:
+    def _measure(self, benches: Sequence[Bench]) -> None:
         """
         Fill the columns, one target after the other, because its process and its caches stay warm.
 
         Targets in processes of their own are measured at the same time, as many as there are processors.
         """
-        apart, here = (
-            [benches[target.name] for target in self.targets if _elsewhere(target) is elsewhere]
-            for elsewhere in (True, False)
-        )
+        apart = [target for target in self.targets if _elsewhere(target)]
         with ThreadPoolExecutor(max_workers=cores()) as pool:
-            waiting = [pool.submit(self._columns, found) for found in apart]
+            waiting = [pool.submit(self._columns, target, benches) for target in apart]
             try:
-                for found in here:
-                    self._columns(found)
+                for target in self.targets:
+                    if not _elsewhere(target):
+                        self._columns(target, benches)
                 for one in waiting:
                     one.result()
             except KeyboardInterrupt:
                 self._stopped = True
                 pool.shutdown(wait=False, cancel_futures=True)
-                for target in self.targets:
-                    if _elsewhere(target):
-                        target.close()  # this ends a call in progress
+                for target in apart:
+                    target.close()  # this ends a call in progress
 
-    def _columns(self, benches: Sequence[Bench]) -> None:
+    def _columns(self, target: Target, benches: Sequence[Bench]) -> None:
         with np.errstate(all="ignore"):  # probes use NaN and infinity; errstate is per thread
-            for bench in benches:
-                self._found[id(bench)] = self._column(bench, probes_of(bench.operator))
+            for bench in (one for one in benches if one.target is target):
+                self._found[bench] = self._column(bench, probes_of(bench.operator))
 
     def _benches(self, operator: str) -> list[Bench]:
         found: list[Bench] = []
@@ -271,7 +264,7 @@ class Measuring:
     def _section(self, operator: str, benches: Sequence[Bench]) -> Section | None:
         """The operator's table; None if no target has the operator, or if the table is not complete."""
         probes = probes_of(operator)
-        columns = [self._found.get(id(bench), []) for bench in benches]
+        columns = [self._found.get(bench, []) for bench in benches]
         if not columns or any(len(column) < len(probes) for column in columns):
             return None
         rows = tuple(
