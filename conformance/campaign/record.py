@@ -10,6 +10,7 @@ import attrs
 
 from ...adapters.remote.process import Limits
 from ..judging.verdicts import Result, Verdict
+from ..replay.writing import fields_given
 from ..reporting.json_values import plain, result_in_json
 from ..requests.request import Request
 from ..results.ratios import BINS, add_counts
@@ -81,9 +82,4 @@ def _found_on(result: Result) -> dict[str, Any] | None:
     found = result.violated_on
     if found is None:
         return None
-    given = {field.name: (getattr(found, field.name), field.default) for field in attrs.fields(type(found))}
-    return {name: plain(_sorted(value)) for name, (value, default) in given.items() if value != default}
-
-
-def _sorted(value: Any) -> Any:
-    return sorted(value) if isinstance(value, frozenset) else value
+    return {name: plain(value) for name, value in fields_given(found).items()}

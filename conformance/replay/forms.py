@@ -194,6 +194,11 @@ def built(kind: type[T], value: Any, place: str, forms: Mapping[str, Form[Any]],
     return kind(**values, **known)
 
 
+def object_of(kind: type[T], forms: Mapping[str, Form[Any]]) -> Form[T]:
+    """The form of an object of one of our classes, whose fields have these forms."""
+    return lambda value, place: built(kind, value, place, forms)
+
+
 def part_of(value: Any, place: str, depth: int = 0) -> Any:
     """A part of a composed operator, several of them in a list, or null."""
     if value is None:

@@ -37,6 +37,7 @@ from .forms import (
     items,
     mapping,
     naming,
+    object_of,
     part_of,
     perhaps,
     real,
@@ -69,8 +70,8 @@ def _report(found: Mapping[str, Any]) -> Report:
         {
             "results": each(_result), "profile": text, "seed": whole, "subjects": each(_subject),
             "causes": each(_cause), "partial": flag, "seconds": real, "defects": _TEXTS, "notes": _TEXTS,
-            "taken": each(_taken), "reproducers": each(_reproducer),
-            "expected": each(_expectation),
+            "taken": each(_CASE_COUNT), "reproducers": each(_REPRODUCER),
+            "expected": each(_EXPECTATION),
             "only": _TEXTS, "binding": _TEXTS, "require": _TEXTS, "replayed": text,
             "versions": by_name(text), "platform": text,
         },
@@ -126,24 +127,26 @@ def _cause(value: Any, place: str) -> Cause:
     return cause
 
 
-def _expectation(value: Any, place: str) -> Expectation:
-    names = ("target", "requirement", "reason", "operator", "binding", "link", "until", "wrong")
-    forms: dict[str, Form[Any]] = {**dict.fromkeys(names, text), "dtypes": _TEXTS, "shown": whole}
-    return built(Expectation, value, place, {**forms, "passes": each(_held)})
+_UNEXPECTED_PASS = object_of(UnexpectedPass, dict.fromkeys(("op", "binding", "requirement", "dtype"), text))
 
+_EXPECTATION_TEXTS = ("target", "requirement", "reason", "operator", "binding", "link", "until", "wrong")
+_EXPECTATION = object_of(
+    Expectation,
+    {
+        **dict.fromkeys(_EXPECTATION_TEXTS, text), "dtypes": _TEXTS, "shown": whole,
+        "passes": each(_UNEXPECTED_PASS),
+    },
+)  # fmt: skip
 
-def _held(value: Any, place: str) -> UnexpectedPass:
-    return built(UnexpectedPass, value, place, dict.fromkeys(("op", "binding", "requirement", "dtype"), text))
+_REPRODUCER_TEXTS = ("target", "op", "binding", "dtype", "requirement", "fault", "file", "why_not")
+_REPRODUCER = object_of(Reproducer, dict.fromkeys(_REPRODUCER_TEXTS, text))
 
+_CASE_COUNT = object_of(
+    CaseCount, {**_PLACE, "cases": whole, "declined": by_name(whole), "mode": text, "mode_reason": text}
+)
 
-def _reproducer(value: Any, place: str) -> Reproducer:
-    names = ("target", "op", "binding", "dtype", "requirement", "fault", "file", "why_not")
-    return built(Reproducer, value, place, dict.fromkeys(names, text))
-
-
-def _taken(value: Any, place: str) -> CaseCount:
-    more = {"cases": whole, "declined": by_name(whole), "mode": text, "mode_reason": text}
-    return built(CaseCount, value, place, {**_PLACE, **more})
+_DEVIATION = object_of(Deviation, {"reason": text, "scope": text, "links": _TEXTS, "shown": whole})
+_UPSTREAM = object_of(Upstream, {"binding": text, "reason": text, "links": _TEXTS})
 
 
 def _result(value: Any, place: str) -> Result:
@@ -159,8 +162,8 @@ def _result(value: Any, place: str) -> Result:
             **_PLACE, "requirement": text, "level": lambda value, at: among(value, ("MUST", "SHOULD"), at),
             "device": text, "mode": text, "verdict": _verdict, "ratio": perhaps(real),
             "kinds": by_name(real), "cases": whole, "declined": by_name(whole), "reason": text, "same_case_as": text,
-            "diagnosis": perhaps(text), "follows_from": _TEXTS, "traceback": text, "known": each(_deviation),
-            "upstream": perhaps(_upstream), "kept": text,
+            "diagnosis": perhaps(text), "follows_from": _TEXTS, "traceback": text, "known": each(_DEVIATION),
+            "upstream": perhaps(_UPSTREAM), "kept": text,
         },
         counterexample=shown,
         violated_on=None if shown is None or shown.case is None else shown.case.description,
@@ -169,14 +172,6 @@ def _result(value: Any, place: str) -> Result:
 
 def _verdict(value: Any, place: str) -> Verdict:
     return Verdict(among(value, tuple(one.value for one in Verdict), place))
-
-
-def _deviation(value: Any, place: str) -> Deviation:
-    return built(Deviation, value, place, {"reason": text, "scope": text, "links": _TEXTS, "shown": whole})
-
-
-def _upstream(value: Any, place: str) -> Upstream:
-    return built(Upstream, value, place, {"binding": text, "reason": text, "links": _TEXTS})
 
 
 # A counterexample ------------------------------------------------------------------------------------------------

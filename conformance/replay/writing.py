@@ -206,10 +206,15 @@ def _case(case: Case, found: Counterexample) -> dict[str, Any]:
 
 def described(description: Description) -> dict[str, Any]:
     """The description of a case, as far as it differs from the defaults."""
+    return {name: exact(value) for name, value in fields_given(description).items()}
+
+
+def fields_given(description: Description) -> dict[str, Any]:
+    """The fields that differ from the defaults; a set is sorted."""
     fields: Iterable[Any] = attrs.fields(Description)
     values = {field.name: (getattr(description, field.name), field.default) for field in fields}
     return {
-        name: exact(sorted(value) if isinstance(value, frozenset) else value)
+        name: sorted(value) if isinstance(value, frozenset) else value
         for name, (value, default) in values.items()
         if value != default
     }
