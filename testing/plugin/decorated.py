@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -91,7 +91,7 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
     shared = hasattr(collector.config, "workerinput")
     target_runs, key = _runs(collector.config), collector.nodeid
     parameters = [
-        pytest.param((op, dtype), one, id=f"{op}-{one}-{dtype}", marks=_marks(one, (op, dtype)))
+        pytest.param((op, dtype), one, id=f"{op}-{one}-{dtype}", marks=tuple(markers(one, (op, dtype))))
         for op in asked.op or ()
         for dtype in DTYPES
         if dtype in (asked.dtypes or DTYPES)
@@ -141,7 +141,3 @@ def _skipped_at(target_run: TargetRun, test: pytest.Item) -> tuple[str, int]:
     """Where a test is said to be skipped: at the function of one's own, or at the fixture."""
     where, (_, line, _) = Source.of(target_run), test.location
     return (str(where.file), (where.line or 0) + 1) if where.file else (str(test.path), (line or 0) + 1)
-
-
-def _marks(identifier: str, operator_dtype: OperatorDtype) -> Sequence[pytest.MarkDecorator]:
-    return [one for one in markers(identifier, operator_dtype) if not isinstance(one, str)]

@@ -153,7 +153,7 @@ def expect(items: Sequence[pytest.Item]) -> None:
             item.target_run.expect(item.operator_dtype, item.identifier)
 
 
-def markers(identifier: str, operator_dtype: OperatorDtype) -> Iterator[str | pytest.MarkDecorator]:
+def markers(identifier: str, operator_dtype: OperatorDtype) -> Iterator[pytest.MarkDecorator]:
     """The markers of a test: `normspec`, its level, and its operator."""
     yield pytest.mark.normspec
     yield pytest.mark.normspec_must if requirement(identifier).level is Level.MUST else pytest.mark.normspec_should
