@@ -14,7 +14,6 @@ from ...spec.conventions import parse_conventions
 from ..reporting.layout import console_on
 from ..requests.configuration import Configuration
 from ..requests.naming import named_targets
-from .console import progress_on
 from .exit_status import EXIT_UNUSABLE
 from .options import (
     cluster_option,
@@ -28,6 +27,7 @@ from .options import (
     python_option,
     time_limit_option,
 )
+from .progress import progress_on
 from .settings import interpreters
 
 if TYPE_CHECKING:

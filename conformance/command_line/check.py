@@ -15,7 +15,6 @@ from ...spec.conventions import parse_conventions
 from ..expected.drafting import drafts_in_words
 from ..requests.configuration import configuration
 from ..results.report import Report
-from .console import progress_on
 from .destination import text_stream
 from .exit_status import EXIT_UNUSABLE
 from .layer_options import declared_options, layer_options
@@ -39,7 +38,8 @@ from .options import (
     time_limit_option,
 )
 from .outputs import output_options, outputs_of, print_in_form, write_outputs
-from .replay import ensure_replayable, replay_option, reproduce_option
+from .progress import progress_on
+from .replay_options import ensure_replayable, replay_option, reproduce_option
 from .settings import interpreters, setting, settings_of_targets, targets_to_check
 
 

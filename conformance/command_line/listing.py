@@ -9,9 +9,9 @@ import click
 from ...adapters.remote.launching import interpreter
 from ..reporting.layout import console_on
 from ..requests.configuration import configuration
-from .console import progress_on
 from .destination import STDOUT, ensure_writable, write
 from .options import config_option, python_option
+from .progress import progress_on
 from .settings import interpreters
 
 

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import click
 
 from ..requests.configuration import configuration
-from .console import progress_on
 from .destination import ensure_writable
 from .layer_options import declared_options, declaring_options
 from .options import (
@@ -19,6 +18,7 @@ from .options import (
     python_option,
     time_limit_option,
 )
+from .progress import progress_on
 from .settings import interpreters, setting, targets_to_check
 
 Measured = TypeVar("Measured")

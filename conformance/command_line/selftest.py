@@ -7,9 +7,9 @@ import click
 from ..reporting.kill_table import in_json, in_markdown
 from ..reporting.layout import console_on
 from ..reporting.matrix_table import print_matrix
-from .console import progress_on
 from .destination import ensure_writable, status_after_writing, text_stream
 from .options import dtype_option_with, jobs_option, op_option, profile_option, seed_option
+from .progress import progress_on
 
 
 @click.command()

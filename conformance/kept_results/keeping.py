@@ -60,7 +60,7 @@ def report_on(
     if left:
         part = attrs.evolve(request, targets=tuple(left), part=request.part or len(left) < len(targets))
         # Import the judging code only if something is left: the import takes longer than the rest of a second run.
-        from .judging import judge_and_keep
+        from .keeping_executor import judge_and_keep
 
         found = judge_and_keep(part, kept, jobs, listener)
         kept.keep_whole(left, found)

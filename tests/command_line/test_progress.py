@@ -7,7 +7,7 @@ import time
 
 from rich.text import Text
 
-from normspec.conformance.command_line.console import line, progress_on
+from normspec.conformance.command_line.progress import line, progress_on
 from normspec.conformance.engine.progress import Progress
 from normspec.conformance.reporting.layout import console_on, print_prose
 from normspec.conformance.reporting.render import print_report
