@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 import numpy as np
@@ -122,8 +122,10 @@ def _gamma_and_g(bench: Bench) -> tuple[np.ndarray, np.ndarray]:
     return random.standard_normal(bench.parameters(*SHAPE)) + 0.5, random.standard_normal(SHAPE) + 0.5
 
 
-def _class(bench: Bench, classes: Sequence[AccuracyClass], cases: Iterator[Case], *, gradients: bool) -> Cell:
-    """The first class whose envelope holds all results; the ratio to the last class if none does."""
+def _class(
+    bench: Bench, classes: Iterable[tuple[str, AccuracyClass]], cases: Iterator[Case], *, gradients: bool
+) -> Cell:
+    """The name of the first class whose envelope holds all results; the ratio to the last class if none does."""
     observed: list[Observed] = []
     unbiased = bench.operator in NORMALISATIONS and _unbiased(bench)
     for case in cases:
@@ -137,52 +139,46 @@ def _class(bench: Bench, classes: Sequence[AccuracyClass], cases: Iterator[Case]
         n = case.layout.size
         observed.append(Observed(case, results, n / (n - 1) if unbiased and training else 1.0))
     ratios: dict[str, float] = {}
-    for accuracy in classes:
-        name = _name(accuracy, bench) if classes is _ARITHMETICS else _name_of_storage(accuracy)
+    for name, accuracy in classes:
         worst = ratios[name] = max([0.0, *(one.ratio(accuracy) for one in observed)])
         if worst <= 1:
             return Cell(name, evidence={"ratios": ratios})
     return Cell("no class", evidence={"ratios": ratios})
 
 
-def _name(accuracy: AccuracyClass, bench: Bench) -> str:
-    # Without a mean nothing cancels, and all classes of arithmetic are the same.
-    return f"{accuracy.variance} / {accuracy.affine}" if bench.record.centred else "within rounding"
-
-
-def _name_of_storage(accuracy: AccuracyClass) -> str:
-    return accuracy.storage if accuracy.cast == "last" else accuracy.cast
-
-
-def _divisor(bench: Bench) -> float:
-    return bench.once("relative_variance", relative_variance)
+def _arithmetics(bench: Bench) -> Iterator[tuple[str, AccuracyClass]]:
+    """The classes of arithmetic, with their names."""
+    for one in _ARITHMETICS:
+        # Without a mean nothing cancels, and all classes of arithmetic are the same.
+        yield f"{one.variance} / {one.affine}" if bench.record.centred else "within rounding", one
 
 
 def _unbiased(bench: Bench) -> bool:
     """Whether the variance is divided by n - 1. That scales y, and is not about accuracy."""
-    return abs(_divisor(bench) / (4 / 3) - 1) < 2.0**-4
+    return abs(relative_variance(bench) / (4 / 3) - 1) < 2.0**-4
 
 
 @probe("accuracy", "accuracy of y")
 def accuracy_of_y(bench: Bench) -> Cell:
     """Finds how the variance is formed and how the affine map is applied, as far as errors show it."""
-    return _class(bench, _ARITHMETICS, _cases(bench), gradients=False)
+    return _class(bench, _arithmetics(bench), _cases(bench), gradients=False)
 
 
 @probe("accuracy_gradients", "accuracy of gradients")
 def accuracy_of_gradients(bench: Bench) -> Cell:
     """Finds the same for dx, dgamma and dbeta."""
-    return _class(bench, _ARITHMETICS, _cases(bench), gradients=True)
+    return _class(bench, _arithmetics(bench), _cases(bench), gradients=True)
 
 
 def _stored(bench: Bench, *, gradients: bool) -> Cell:
-    if bench.operator in BLOCKS and not abs(_divisor(bench) - 1) < 2.0**-4:
+    if bench.operator in BLOCKS and not abs(relative_variance(bench) - 1) < 2.0**-4:
         raise UnclearAnswer("the variance is not the biased one, which hides what is rounded")
     # A composed operator rounds nothing on the way, or each operation. The classes between are the same for it.
     classes = _STORAGES if bench.operator in NORMALISATIONS else [_STORAGES[0], _STORAGES[-1]]
     if not bench.record.centred:
         classes = _STORAGES_UNCENTRED
-    return _class(bench, classes, _narrow_cases(bench), gradients=gradients)
+    named = ((one.storage if one.cast == "last" else one.cast, one) for one in classes)
+    return _class(bench, named, _narrow_cases(bench), gradients=gradients)
 
 
 def _storage_of_y(bench: Bench) -> Cell:

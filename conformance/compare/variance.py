@@ -24,7 +24,12 @@ _OF_SQUARES = {1.0: "divided by n", 4 / 3: "divided by n - 1", 4 / 5: "divided b
 
 
 def relative_variance(bench: Bench) -> float:
-    """The variance that is used, divided by the biased one, for four values with which eps has no influence."""
+    """The variance that is used, divided by the biased one; worked out once."""
+    return bench.once("relative_variance", _relative_variance)
+
+
+def _relative_variance(bench: Bench) -> float:
+    """The same for four values with which eps has no influence."""
     # pre_norm adds x to the result, and a large x would leave no digits of the result.
     large = 1.0 if bench.record.normalises_handed else 2.0**5 if bench.format.name == "float16" else 2.0**20
     factor = ratio_of(bench.call([PATTERN * large], eps=NEGLIGIBLE_EPS).group, large)
@@ -48,7 +53,7 @@ def _measured(bench: Bench) -> tuple[float, np.ndarray, dict[str, Any]]:
 
     The first value of y has the sign of x - mean; without a mean it is 0.
     """
-    found = bench.once("relative_variance", relative_variance)
+    found = relative_variance(bench)
     moved = bench.call([PATTERN * 8.0 + 8.0], eps=NEGLIGIBLE_EPS).group
     return found, moved, {"relative": found, "moved": [float(v) for v in moved]}
 
