@@ -143,15 +143,8 @@ def _print_and_write(found: Summary, folder: Path) -> int:
 def command_of(asked: Mapping[str, Any]) -> str:
     """The command of a campaign, from what its folder records."""
     identity, (first, last) = asked["identity"], asked["seeds"]
-    words = [
-        "normspec",
-        "campaign",
-        *identity["targets"],
-        "--seeds",
-        f"{first}:{last}",
-        "--profile",
-        identity["profile"],
-    ]
+    words = ["normspec", "campaign", *identity["targets"]]
+    words += ["--seeds", f"{first}:{last}", "--profile", identity["profile"]]
     for flag, name in (("--op", "op"), ("--dtype", "dtypes")):
         for value in identity[name] or ():
             words += [flag, value]

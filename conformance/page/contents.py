@@ -49,7 +49,7 @@ def contents(documents: Sequence[Document]) -> dict[str, Any]:
     for number, document in enumerate(documents):
         for told in document.content["targets"]:
             name = told["name"]
-            again = sum(one["label"] == name or one["name"] == name for one in targets)
+            again = any(one["label"] == name or one["name"] == name for one in targets)
             label = f"{name} ({document.name})" if again else name
             targets.append(_target(told, label, number, document))
             causes += _causes(document, name, label)

@@ -76,7 +76,8 @@ def _command(kind: str, alone: Outcome, name: str, about: str, told: list[str], 
     if place is not None:
         properties = {"file": _in_repository(place[0], workspace), "line": str(place[1]), **properties}
     written = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{kind} {written}::{_data(chr(10).join(told))}"
+    message = _data("\n".join(told))
+    return f"::{kind} {written}::{message}"
 
 
 def _in_repository(file: str, workspace: str) -> str:

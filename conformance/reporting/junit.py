@@ -29,7 +29,7 @@ def as_junit(report: Outcome) -> str:
     for count in ("tests", "failures", "errors"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     tree.indent(root)
-    return tree.tostring(root, encoding="unicode", xml_declaration=False).join((_HEAD, "\n"))
+    return f"{_HEAD}{tree.tostring(root, encoding='unicode', xml_declaration=False)}\n"
 
 
 _HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'

@@ -30,13 +30,15 @@ that dtype; the reasons are listed below the table.
 
 def in_markdown(matrix: Matrix) -> str:
     """The page, with a section for each operator."""
-    operators = dict.fromkeys([row.op for row in matrix.faults] + [row.op for row in matrix.sound])
-    (only, asked) = (f" of {(*operators,)[0]}", f"--op {(*operators,)[0]} ") if len(operators) == 1 else ("", "")
-    parts = [_HEAD.format(of=only, asked=asked), *_summary(matrix)]
+    operators = list(dict.fromkeys([row.op for row in matrix.faults] + [row.op for row in matrix.sound]))
+    alone = operators[0] if len(operators) == 1 else ""
+    head = _HEAD.format(of=f" of {alone}", asked=f"--op {alone} ") if alone else _HEAD.format(of="", asked="")
+    parts = [head, *_summary(matrix)]
     for op in operators:
         faults = [row for row in matrix.faults if row.op == op]
         sound = [row for row in matrix.sound if row.op == op]
-        parts += [*([] if only else [f"## {op}\n"]), *_faults(faults), *_sound(sound)]
+        parts += [] if alone else [f"## {op}\n"]
+        parts += [*_faults(faults), *_sound(sound)]
     return "\n".join(parts)
 
 

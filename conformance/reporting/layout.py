@@ -14,7 +14,6 @@ from rich.text import Text
 #: Longer lines of prose are tiring to read, even on a wide terminal.
 PROSE_WIDTH = 100
 
-
 #: The width if it is not known (a pipe, a file): every terminal shows it without wrapping.
 PIPE_WIDTH = 80
 

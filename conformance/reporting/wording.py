@@ -7,26 +7,26 @@ from collections.abc import Iterable, Sequence
 from ...spec import Level, Requirement, requirements
 
 
-def find(identifier: str) -> Requirement | None:
+def _find(identifier: str) -> Requirement | None:
     """The requirement with this id, or None if the pages have none (in a report from elsewhere)."""
     return requirements().get(identifier)
 
 
 def title(identifier: str) -> str:
     """Its title; empty if the pages have none."""
-    found = find(identifier)
+    found = _find(identifier)
     return found.title if found else ""
 
 
 def sentence(identifier: str) -> str:
     """Its sentence; empty if the pages have none."""
-    found = find(identifier)
+    found = _find(identifier)
     return found.sentence if found else ""
 
 
 def is_advice(identifier: str) -> bool:
     """Whether its page calls it a SHOULD."""
-    found = find(identifier)
+    found = _find(identifier)
     return found is not None and found.level is Level.SHOULD
 
 
