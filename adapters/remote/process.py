@@ -281,12 +281,10 @@ class _OutputReader:
         for place, line in enumerate(text.split("\n")):
             before = 0 if place else self._column
             self._column = before + len(line)
-            whole = self._column <= _MOST_LINE_LENGTH
-            lines.append(
-                line
-                if whole
-                else line[: max(0, _MOST_LINE_LENGTH - before)] + (" ..." if before <= _MOST_LINE_LENGTH else "")
-            )
+            if self._column > _MOST_LINE_LENGTH:
+                line = line[: max(0, _MOST_LINE_LENGTH - before)]
+                line += " ..." if before <= _MOST_LINE_LENGTH else ""
+            lines.append(line)
         return "\n".join(lines)
 
     def join(self) -> None:

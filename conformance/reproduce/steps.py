@@ -228,7 +228,7 @@ class _Writer:
     def _by_pulling(self, call: LoggedCall, pull: str, g: str) -> tuple[str, dict[str, str]]:
         """The gradients from the framework's function for them."""
         gradients = self._gradients(self._wrt(call))
-        return f"{', '.join(gradients.values())}{',' * (len(gradients) == 1)} = {pull}({g})", gradients
+        return _assigned(gradients, f"{pull}({g})", of_sequence=True), gradients
 
     def _by_hand(self, call: LoggedCall, inputs: Mapping[str, str], g: str) -> tuple[str, dict[str, str]]:
         """The gradients from a function that is defined beside the target."""
@@ -302,8 +302,7 @@ class _Writer:
             arguments = [handed["g"][0] if letter == "g" else _listed(handed[letter]) for letter in kind.given]
             tensors = _listed([inputs[name] for name in moving])
             expression = f"{kind.helper}({', '.join([function, tensors, *arguments])})"
-        comma = "," * (kind.of_inputs and len(results) == 1)
-        lines.append(f"{', '.join(results.values())}{comma} = {expression}")
+        lines.append(_assigned(results, expression, of_sequence=kind.of_inputs))
         told = {
             kind.words.format(name): variable
             for name, variable in results.items()
@@ -338,8 +337,10 @@ class _Writer:
         return lines, handed
 
 
-def _assigned(results: Mapping[str, str], expression: str) -> str:
-    return f"{', '.join(results.values())} = {expression}"
+def _assigned(results: Mapping[str, str], expression: str, *, of_sequence: bool = False) -> str:
+    """The line that assigns a value to variables; ``of_sequence``: one variable gets its only element."""
+    comma = "," if of_sequence and len(results) == 1 else ""
+    return f"{', '.join(results.values())}{comma} = {expression}"
 
 
 def _listed(variables: Sequence[str]) -> str:

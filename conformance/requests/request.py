@@ -163,10 +163,8 @@ class Request:
 
     def declared_of(self, target: GivenTarget) -> Declarations:
         """What the user declares about a layer, or a function with another than the canonical signature."""
-        run, own = (
-            self.declared,
-            {key: setting_of(self.per_target, target, key) for key in ("parameters", "layout", "fixed")},
-        )
+        run = self.declared
+        own = {key: setting_of(self.per_target, target, key) for key in ("parameters", "layout", "fixed")}
         if not any(own.values()):
             return run
         parameters = {**(own["parameters"] or {}), **run.parameters}

@@ -101,9 +101,8 @@ class Cluster:
                 return _ClientClosedOnFailure(self._address, timeout=_CONNECTING, set_as_default=False, name="normspec")
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise NoCluster(
-                f"no Dask scheduler answers at {self._address} within {_CONNECTING:g} seconds"
-                f" ({one_line(error)}): give its address,"
-                " such as tcp://127.0.0.1:8786"
+                f"no Dask scheduler answers at {self._address} within {_CONNECTING:g} seconds ({one_line(error)}):"
+                " give its address, such as tcp://127.0.0.1:8786"
             ) from None
 
     def _assemble(self) -> None:
@@ -116,7 +115,7 @@ class Cluster:
         for name in self._names:
             found = self._opened(name, members, lacking)
             if not found:
-                why = [*self.notes, *(f"{words}" for words in lacking.values())]
+                why = [*self.notes, *lacking.values()]
                 more = f"; and {len(why) - _NAMED} more" if len(why) > _NAMED else ""
                 raise NoCluster(
                     f"no worker of {self._address} can judge {name}: {'; '.join(why[:_NAMED]) or 'all were lost'}{more}"
