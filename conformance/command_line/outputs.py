@@ -148,7 +148,7 @@ def _page(report: Report) -> str:
     return page_of_reports({"report": report})
 
 
-def write_outputs(report: Report, outputs: Iterable[Output], reproducers: Sequence[Reproducer] = ()) -> list[str]:
+def write_outputs(report: Report, outputs: Iterable[Output], reproducers: Sequence[Reproducer]) -> list[str]:
     """
     Write each file; return the reasons why some could not be written.
 

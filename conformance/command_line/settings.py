@@ -95,7 +95,7 @@ def targets_to_check(
     flags: Iterable[str],
     pythons: Mapping[str, str],
     configuration: Configuration,
-    op: Sequence[str] | None = None,
+    op: Sequence[str] | None,
 ) -> tuple[str, ...]:
     """
     The targets of a run: those named, those configured, or everything installed or with an interpreter.

@@ -34,7 +34,7 @@ class NothingToReplay(NormspecError):
     """A report has no failed case, or none of an operator and dtype that the targets have."""
 
 
-def replayed(request: Request, file: str, listener: Listener | None = None) -> Report:
+def replayed(request: Request, file: str, listener: Listener | None) -> Report:
     """
     The report on the failed cases of another report, and on nothing else.
 

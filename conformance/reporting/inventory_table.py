@@ -23,7 +23,7 @@ _NAME, _GAP = max(map(len, KNOWN)) + 2, 2
 _HEADS = ("operators", "dtypes", "devices")
 
 
-def print_inventory(entries: Sequence[Entry], console: Console, *, asked: bool = True) -> None:
+def print_inventory(entries: Sequence[Entry], console: Console, *, asked: bool) -> None:
     """Print the installed, broken and missing targets; `asked`: whether installed ones were asked what they offer."""
     symbols = symbols_for(console.encoding)
     by_status = {status: [e for e in entries if e.status == status] for status in (INSTALLED, BROKEN, MISSING)}

@@ -24,7 +24,7 @@ _SHOWN = 20
 _MOST = 60_000
 
 
-def as_markdown(report: Outcome, against: Changes | None = None) -> str:
+def as_markdown(report: Outcome, against: Changes | None) -> str:
     """The verdict, the targets, the causes, the violations without a cause, and the changes since another report."""
     lines = [f"### normspec: {escaped(conclusion(report)[0])}", "", *_targets(report)]
     for name in report.targets:

@@ -47,7 +47,7 @@ class _Mistake:
         return Reproducer(one.target, one.op, one.binding, one.dtype, one.requirement, self.fault, file, why_not)
 
 
-def reproduced(report: Report, request: Request, folder: str, listener: Listener | None = None) -> Report:
+def reproduced(report: Report, request: Request, folder: str, listener: Listener | None) -> Report:
     """The report with its scripts, which are written to an existing folder."""
     found: list[Reproducer] = []
     mistakes = list(_mistakes(report))

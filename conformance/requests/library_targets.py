@@ -15,7 +15,7 @@ from .implementation_targets import implementation_target
 from .library_names import FAULT_PREFIX, SOUND_PREFIX
 
 
-def sound_targets(op: Sequence[str] | None = None) -> tuple[str, ...]:
+def sound_targets(op: Sequence[str] | None) -> tuple[str, ...]:
     """The target names of all sound variants, or of those of some operators."""
     return tuple(f"{SOUND_PREFIX}{one.name}" for one in registered_variants() if op is None or one.operator in op)
 
