@@ -10,6 +10,7 @@ import attrs
 import click
 
 from ..expected.drafting import drafts, table_in
+from ..grouping import grouped
 from ..page.jinja import ensure_jinja
 from ..reporting.github import fenced, workflow_commands
 from ..reporting.layout import console_on
@@ -103,9 +104,7 @@ def outputs_of(given: Mapping[str, Any]) -> list[Output]:
         ensure_writable(one.name, one.option)
     if given.get("html_file") is not None:
         ensure_jinja()
-    places: dict[str, list[Output]] = {}
-    for one in found:
-        places.setdefault(STDOUT if one.name == STDOUT else os.path.realpath(one.name), []).append(one)
+    places = grouped((STDOUT if one.name == STDOUT else os.path.realpath(one.name), one) for one in found)
     for several in places.values():
         if len(several) > 1:
             options = " and ".join(one.option for one in several)

@@ -51,13 +51,9 @@ def normspec() -> None:
     """Check what normalisation layers compute against an exact specification."""
 
 
-def one_line(message: str) -> str:
-    """The message without line breaks, so that every error takes one line."""
-    return " ".join(message.split())
-
-
 def _print_error(message: str) -> None:
-    click.echo(f"normspec: {one_line(message)}", err=True)
+    """Print an error in one line, without the line breaks of its message."""
+    click.echo(f"normspec: {' '.join(message.split())}", err=True)
 
 
 def _meant(word: str) -> str:

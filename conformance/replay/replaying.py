@@ -18,6 +18,7 @@ from ..engine.folding import folded
 from ..engine.order import Order
 from ..engine.progress import Listener, Progress
 from ..engine.tally import Tally
+from ..grouping import grouped
 from ..judging.subject import Subject
 from ..judging.verdicts import Result, Verdict
 from ..requests.plan import Plan
@@ -129,18 +130,16 @@ class _ReplayRun(Run):
 
     def _asked(self, cases: Sequence[FailedCase]) -> Iterator[tuple[Target, Binding, str, str, list[Case]]]:
         """Yield what to judge: target, binding, dtype, requirement, and the cases."""
-        found: dict[tuple[int, int, str, str], list[Case]] = {}
-        targets = self.plan.targets
-        for number, target in enumerate(targets):
+        for target in self.plan.targets:
             own = [one for one in cases if one.target == target.name] or cases
-            for one in own:
-                if not _is_asked(one, self.plan):
-                    continue
-                for place in _bindings(target, one):
-                    if one.dtype in target.dtypes:
-                        found.setdefault((number, place, one.dtype, one.requirement), []).append(one.case)
-        for (number, place, dtype, requirement), several in found.items():
-            yield targets[number], targets[number].bindings[place], dtype, requirement, several
+            found = grouped(
+                ((place, one.dtype, one.requirement), one.case)
+                for one in own
+                if _is_asked(one, self.plan) and one.dtype in target.dtypes
+                for place in _bindings(target, one)
+            )
+            for (place, dtype, requirement), several in found.items():
+                yield target, target.bindings[place], dtype, requirement, several
 
     def _judged(
         self, target: Target, binding: Binding, dtype: str, requirement: str, cases: Sequence[Case]

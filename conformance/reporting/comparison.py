@@ -148,10 +148,9 @@ def _style(cell: Cell, row: Row) -> str:
 
 def behaviours(row: Row) -> list[tuple[Cell, list[int]]]:
     """Each behaviour with the columns that show it, the most frequent first; cells without a behaviour come last."""
-    grouped: dict[tuple[bool, str], tuple[Cell, list[int]]] = {}
-    for place, cell in enumerate(row.cells):
-        grouped.setdefault((cell.kind not in BEHAVIOUR, cell.text), (cell, []))[1].append(place)
-    return [group for _, group in sorted(grouped.items(), key=lambda item: (item[0][0], -len(item[1][1])))]
+    found = grouped(((cell.kind not in BEHAVIOUR, cell.text), place) for place, cell in enumerate(row.cells))
+    in_order = sorted(found.items(), key=lambda item: (item[0][0], -len(item[1])))
+    return [(row.cells[places[0]], places) for _, places in in_order]
 
 
 def _by_behaviour(section: Section, width: int, console: Console, symbols: Symbols) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
+from ...conformance.grouping import grouped
 from ...conformance.judging.verdicts import Result, Verdict
 from ...conformance.reporting.in_short import in_one_line
 from ...conformance.reporting.located import definition
@@ -39,9 +40,7 @@ def verdict_on(report: Report, identifier: str, test: pytest.Item) -> None:
     failure that the configuration expects becomes a strict xfail: if it passes nevertheless, that is a Violation.
     """
     results = [one for one in report.results if one.requirement == identifier]
-    by_verdict: dict[Verdict, list[Result]] = {}
-    for one in results:
-        by_verdict.setdefault(one.verdict, []).append(one)
+    by_verdict = grouped((one.verdict, one) for one in results)
     if since := min((one.kept for one in results if one.kept), default=""):
         test.user_properties.append((KEPT, since))
     wrong = [*by_verdict.get(Verdict.FAIL, ()), *by_verdict.get(Verdict.ERROR, ())]
