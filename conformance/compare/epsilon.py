@@ -33,7 +33,7 @@ def default_eps(bench: Bench) -> Cell:
     wide = bench.widest
     eps, text, _ = _default(wide, placement_of(bench))
     evidence: dict[str, Any] = {"eps": eps, "placement": found.words(bench.record), "dtype": wide.dtype}
-    if bench.format.smallest_normal < found.told_at:  # float16 has no group that is so small
+    if bench.format.smallest_normal < found.measured_at:  # float16 has no group that is so small
         own, its_text, tolerance = _default(bench, placement_of(bench))
         if abs(own - eps) > tolerance * max(own, eps):
             text = f"{its_text}; {text} in {wide.dtype}"
@@ -43,7 +43,7 @@ def default_eps(bench: Bench) -> Cell:
 
 def _default(bench: Bench, known: Fit) -> tuple[float, str, float]:
     """The default in the bench's dtype, its text, and its largest relative error."""
-    deviation = known.placement.told_at
+    deviation = known.placement.measured_at
     factor = ratio_of(bench.with_defaults(bench.case([PATTERN * deviation])).group, deviation)
     eps = known.placement.solved(deviation * math.sqrt(known.divisor), factor)
     # The largest error of the solution: a few roundings of the dtype, and the rounding of eps to float32.
@@ -84,7 +84,7 @@ def eps_effective(bench: Bench) -> Cell:
         for eps in given:
             found = [
                 placement.solved(deviation * math.sqrt(divisor), factor_at(wide, deviation, eps))
-                for deviation in (placement.told_at, placement.told_near(eps))
+                for deviation in (placement.measured_at, placement.measured_near(eps))
             ]
             if not abs(found[0] - found[1]) <= _THREE_DIGITS * abs(found[0]):
                 break  # the formula is another one

@@ -26,11 +26,12 @@ class Placement:
     name: str
     #: (standard deviation, eps) -> the factor.
     factor: Callable[[float, float], float]
-    #: (standard deviation, factor) -> eps; None if eps has no effect. Below, the deviation of the group that tells it.
+    #: (standard deviation, factor) -> eps; None if eps has no effect.
     solve: Callable[[float, float], float] | None = None
-    told_at: float = _SMALL
-    #: eps -> another deviation that tells it.
-    told_near: Callable[[float], float] = math.sqrt
+    #: The standard deviation of the group on which eps is measured.
+    measured_at: float = _SMALL
+    #: eps -> another deviation on which it is measured.
+    measured_near: Callable[[float], float] = math.sqrt
 
     def solved(self, deviation: float, factor: float) -> float:
         """The eps for which this formula gives a factor; NaN if none does. The formula has to depend on eps."""
@@ -58,7 +59,7 @@ PLACEMENTS: tuple[Placement, ...] = (
     Placement("not used", lambda s, e: 1 / s),
     Placement("sqrt(std + eps)", lambda s, e: 1 / math.sqrt(s + e), lambda s, f: 1 / f**2 - s),
     Placement("max(var, eps)", lambda s, e: 1 / math.sqrt(max(s * s, e)), lambda s, f: 1 / f**2),
-    Placement("max(std, eps)", lambda s, e: 1 / max(s, e), lambda s, f: 1 / f, told_near=lambda eps: eps / 2),
+    Placement("max(std, eps)", lambda s, e: 1 / max(s, e), lambda s, f: 1 / f, measured_near=lambda eps: eps / 2),
     Placement("std + sqrt(eps)", lambda s, e: 1 / (s + math.sqrt(e)), lambda s, f: (1 / f - s) ** 2),
     Placement("var + eps^2", lambda s, e: 1 / math.sqrt(s * s + e * e), lambda s, f: math.sqrt(_squared(s, f))),
     Placement("var + eps/n", lambda s, e: 1 / math.sqrt(s * s + e / 4), lambda s, f: 4 * _squared(s, f)),

@@ -12,7 +12,7 @@ from ..requests.profiles import foremost
 from ..requests.request import Request
 from ..results.report import Report
 from ..running.choice import executor
-from ..running.executor import Judged, UnitListener, whole
+from ..running.executor import Judged, UnitListener, finished
 from ..running.judging import judged
 from ..running.processes import Processes
 from ..running.single_process import SingleProcess
@@ -58,7 +58,7 @@ class _KeepingExecutor:
                 if report is not None:
                     yield attrs.evolve(unit, targets=(name,)), report
                     if listener is not None and not left:
-                        listener(unit, whole(unit, report))
+                        listener(unit, finished(unit, report))
             if left:
                 asked[attrs.evolve(unit, targets=left)] = unit
 

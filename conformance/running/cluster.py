@@ -20,7 +20,7 @@ from ..judging.verdicts import Result
 from ..kept.cache_folder import NO_CACHE
 from ..requests.request import Request
 from ..results.report import Report
-from .executor import Judged, UnitListener, whole
+from .executor import Judged, UnitListener, finished
 from .machine import forget, state
 from .message import Message, question_of, question_to_judge
 from .target_description import TargetDescription, commonest, difference
@@ -248,7 +248,7 @@ class Cluster:
         for question, answer in self._pool.answers(questions()):
             report = self._report(question.about, answer)
             if listener is not None:
-                listener(question.about, whole(question.about, report))
+                listener(question.about, finished(question.about, report))
             yield question.about, report
 
     def _report(self, unit: Unit, answer: bytes | Lost) -> Report:

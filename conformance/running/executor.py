@@ -16,7 +16,7 @@ Judged = tuple[Unit, Report]
 UnitListener = Callable[[Unit, Progress], None]
 
 
-def whole(unit: Unit, report: Report) -> Progress:
+def finished(unit: Unit, report: Report) -> Progress:
     """The progress event of a finished unit."""
     words = f"{', '.join(unit.targets)} {unit.operator} {unit.dtype}"
     return Progress(1, 1, words, len(report.failures()))

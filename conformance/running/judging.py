@@ -37,7 +37,7 @@ def judged(request: Request, executor: Executor, listener: Listener | None = Non
             interrupted = True
             found.extend(executor.stop())
         found.sort(key=_order(units))  # several processes end their units in any order
-        report = together(request, executor.subjects(), [report for _, report in found], interrupted=interrupted)
+        report = merged_report(request, executor.subjects(), [report for _, report in found], interrupted=interrupted)
         if share is not None and report.failures():
             share.looking_for_declarations()
         try:
@@ -53,7 +53,7 @@ def _order(units: Sequence[Unit]) -> Callable[[Judged], int]:
     return lambda judged: min(places[judged[0].operator, judged[0].dtype, name] for name in judged[0].targets)
 
 
-def together(
+def merged_report(
     request: Request, subjects: Sequence[Mapping[str, Any]], reports: Sequence[Report], *, interrupted: bool = False
 ) -> Report:
     """The report merged from reports on units of one seed."""

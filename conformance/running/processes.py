@@ -15,7 +15,7 @@ from ...spec.errors import NormspecError
 from ..judging.defects import trace
 from ..requests.request import Request
 from ..results.report import Report
-from .executor import Judged, UnitListener, whole
+from .executor import Judged, UnitListener, finished
 from .judging_process import JudgingProcess, ProcessEnded
 from .message import Message, question_to_judge
 from .single_process import SingleProcess
@@ -153,7 +153,7 @@ class Processes:
                     return
                 self._done.put((unit, report))
                 if listener is not None:
-                    listener(unit, whole(unit, report))
+                    listener(unit, finished(unit, report))
         except BaseException as error:
             self._done.put(_Broken(error))
         finally:

@@ -16,7 +16,7 @@ from ..engine.progress import Listener
 from ..requests.plan import Plan
 from ..requests.request import Request
 from ..results.report import Report
-from .executor import Judged, UnitListener, whole
+from .executor import Judged, UnitListener, finished
 from .preparation import Preparation
 from .target_description import TargetDescription
 from .unit import Offer, Unit, units
@@ -74,7 +74,7 @@ class SingleProcess:
                 self._partial.append((unit, report))
                 raise KeyboardInterrupt
             if listener is not None:
-                listener(unit, whole(unit, report))
+                listener(unit, finished(unit, report))
             yield unit, report
 
     def judge(self, unit: Unit, listener: Listener | None = None) -> Report:

@@ -22,7 +22,7 @@ from ...conformance.requests.request import Request
 from ...conformance.results.report import Report
 from ...conformance.running.choice import process_count
 from ...conformance.running.executor import Judged
-from ...conformance.running.judging import together
+from ...conformance.running.judging import merged_report
 from ...conformance.running.processes import Processes
 from ...conformance.running.single_process import SingleProcess
 from ...conformance.running.unit import Unit
@@ -205,7 +205,7 @@ class TargetRun:
         return self.request if asked >= every or not asked else attrs.evolve(self.request, only=tuple(sorted(asked)))
 
     def _with_causes(self, report: Report) -> Report:
-        report = together(self.single_process.request, self.single_process.subjects(), [report])
+        report = merged_report(self.single_process.request, self.single_process.subjects(), [report])
         report = diagnosed(self.single_process.run(), report) if report.failures() else report
         return apply_expected(report, self.entries, self.single_process.request)
 

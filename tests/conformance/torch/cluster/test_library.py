@@ -14,7 +14,7 @@ from normspec.conformance.kept.cache_folder import NO_CACHE
 from normspec.conformance.requests.library_names import FAULT_PREFIX, SOUND_PREFIX
 from normspec.conformance.requests.request import Request
 from normspec.conformance.running.choice import executor
-from normspec.conformance.running.judging import together
+from normspec.conformance.running.judging import merged_report
 from normspec.conformance.sound import DECLARED, SOUND, Sound
 
 #: Functions in one run, which share exact values. They are of several operators, so that there are units to hand out.
@@ -41,7 +41,7 @@ def told(targets: tuple[str, ...], **where: Any) -> dict[str, Any]:
     )  # fmt: skip
     with executor(request, **where) as judge:
         reports = [report for _, report in judge.judged(list(judge.units([0])))]
-        return json.loads(together(request, judge.subjects(), reports).to_json())
+        return json.loads(merged_report(request, judge.subjects(), reports).to_json())
 
 
 def _remembers(one: Fault | Sound) -> bool:
