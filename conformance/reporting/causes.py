@@ -33,7 +33,7 @@ def print_causes(report: Outcome, console: Console) -> None:
             indent=7,
             first=Text("Cause:", style="bold"),
         )
-        rows = [("right", remedy(cause)), ("breaks", ", ".join(cause.explains))]
+        rows = remedy_rows(cause)
         rows += [("fault", _named(cause))] if cause.faults else []
         rows += [("script", told)] if (told := _script_row(report, cause)) else []
         for label, text in rows:
@@ -83,10 +83,11 @@ def without_cause(report: Outcome) -> list[Result]:
     return [one for one in independent_violations(report) if id(one) not in explained]
 
 
-def remedy(cause: Cause) -> str:
-    """The right way, with the requirement and errata that state it."""
+def remedy_rows(cause: Cause) -> list[tuple[str, str]]:
+    """The right way, with the requirement and errata that state it; and what the mistake breaks; each with a label."""
     also = f"; {', '.join(cause.errata)}" if cause.errata else ""
-    return f"{cause.remedy} ({cause.requirement}, {title(cause.requirement)}{also})"
+    right = f"{cause.remedy} ({cause.requirement}, {title(cause.requirement)}{also})"
+    return [("right", right), ("breaks", ", ".join(cause.explains))]
 
 
 def _named(cause: Cause) -> str:

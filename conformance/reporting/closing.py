@@ -47,11 +47,7 @@ def _print_counts(report: Outcome, console: Console) -> None:
 
 def _print_how(report: Outcome, console: Console) -> None:
     """Print what is needed to repeat the run, and notes on how it went."""
-    cases = sum(r.cases for r in report.results)
-    told = [
-        f"profile {report.profile}, seed {report.seed}, {counted(cases, 'case')}, {report.seconds:.1f} s",
-        versions_in_words(report.versions),
-    ]
+    told = [f"{run_in_words(report)}, {report.seconds:.1f} s", versions_in_words(report.versions)]
     # Which frameworks are slow is told by docs/checking.md.
     slow = [one for one in report.subjects if one.get("slow") and one.get("target") not in KNOWN]
     told += dict.fromkeys(
@@ -59,6 +55,12 @@ def _print_how(report: Outcome, console: Console) -> None:
     )
     for words in (*told, *_kept_in_words(report), *report.notes):
         print_prose(Text(words, style="dim"), console)
+
+
+def run_in_words(report: Outcome) -> str:
+    """What a run was made with, and how many cases it judged."""
+    cases = sum(result.cases for result in report.results)
+    return f"profile {report.profile}, seed {report.seed}, {counted(cases, 'case')}"
 
 
 def _kept_in_words(report: Outcome) -> list[str]:

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Iterator
 
 from ..results.outcome import Outcome
-from .causes import remedy, without_cause
+from .causes import remedy_rows, without_cause
 from .conclusion import target_conclusion
 from .failures import findings
 from .in_short import in_one_line
@@ -53,8 +53,8 @@ def _commands(
 
 def _errors(alone: Outcome, name: str) -> Iterator[Annotation]:
     for cause in alone.causes:
-        told = [f"{cause.sentence} ({cause.op} of {name}; {', '.join(cause.dtypes)})", f"right: {remedy(cause)}"]
-        told += [f"breaks: {', '.join(cause.explains)}"]
+        told = [f"{cause.sentence} ({cause.op} of {name}; {', '.join(cause.dtypes)})"]
+        told += [f"{label}: {words}" for label, words in remedy_rows(cause)]
         told += [f"more: normspec explain {cause.faults[0]}"] if cause.faults else []
         yield f"{cause.requirement} {title(cause.requirement)}", told
     for found in findings(without_cause(alone)):

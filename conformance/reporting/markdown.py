@@ -6,16 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..results.changes import Changes
 from ..results.outcome import Outcome
-from .causes import remedy, without_cause
+from .causes import remedy_rows, without_cause
 from .changes import parts_of, verdict_on
-from .closing import SIGNS
+from .closing import SIGNS, run_in_words
 from .conclusion import conclusion, target_conclusion
 from .failures import findings
 from .in_short import in_one_line
 from .located import definition_in_words
 from .symbols import UNICODE
 from .versions import versions_in_words
-from .wording import counted
 
 #: How many violations of a target are told one by one, and how many lines each part of the changes has.
 _SHOWN = 20
@@ -31,10 +30,7 @@ def as_markdown(report: Outcome, against: Changes | None) -> str:
         lines += _target(report.target(name), name)
     if against is not None:
         lines += ["", "#### What changed", "", escaped(verdict_on(against)), *_changes(against)]
-    cases = sum(result.cases for result in report.results)
-    told = (
-        f"profile {report.profile}, seed {report.seed}, {counted(cases, 'case')}; {versions_in_words(report.versions)}"
-    )
+    told = f"{run_in_words(report)}; {versions_in_words(report.versions)}"
     text = "\n".join([*lines, "", f"<sub>{escaped(told)}</sub>", ""])
     if len(text) > _MOST:
         text = text[:_MOST].rpartition("\n")[0]
@@ -59,8 +55,7 @@ def _target(alone: Outcome, name: str) -> Iterator[str]:
     for cause in alone.causes:
         where = f"{cause.op}; {', '.join(cause.dtypes)}"
         yield from ("", f"**{escaped(cause.sentence)}** {code(name)} ({escaped(where)})", "")
-        yield f"- right: {escaped(remedy(cause))}"
-        yield f"- breaks: {escaped(', '.join(cause.explains))}"
+        yield from (f"- {label}: {escaped(words)}" for label, words in remedy_rows(cause))
         if cause.faults:
             yield f"- more: {code(f'normspec explain {cause.faults[0]}')}"
     if alone.unmet():
