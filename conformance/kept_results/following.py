@@ -110,7 +110,11 @@ def _follow_alias(
     """Follow one name of an import. Returns whether it belongs to the target itself."""
     own = False
     for name in _imported_modules(node, alias, file):
-        own |= _follow_relative(name, path, found) if isinstance(name, Path) else _follow_module(name, path, found)
+        if isinstance(name, Path):
+            _follow_relative(name, path, found)
+            own = True
+        else:
+            own |= _follow_module(name, path, found)
     return own
 
 
@@ -130,7 +134,7 @@ def _imported_modules(node: ast.Import | ast.ImportFrom, alias: ast.alias, file:
         yield from (str(node.module), f"{node.module}.{alias.name}")
 
 
-def _follow_relative(place: Path, path: Sequence[str], found: TargetSources) -> bool:
+def _follow_relative(place: Path, path: Sequence[str], found: TargetSources) -> None:
     """Follow a module of the same package, and the `__init__.py` of each package above it."""
     for file in (place / "__init__.py", place.with_name(f"{place.name}.py")):
         if file.is_file():
@@ -139,7 +143,6 @@ def _follow_relative(place: Path, path: Sequence[str], found: TargetSources) -> 
         if not (folder / "__init__.py").is_file():
             break
         _follow((folder / "__init__.py").resolve(), path, found)
-    return True
 
 
 def _follow_module(name: str, path: Sequence[str], found: TargetSources) -> bool:

@@ -110,8 +110,9 @@ def _written(report: Report, request: Request, result: Result, mistake: _Mistake
     head = [
         f"{result.target}, {result.op} in {result.dtype}: {mistake.sentence}",
         f"It violates {', '.join(mistake.violated)} of normspec, edition {_edition()}.",
-        *(["To run this script on another file, name it: python SCRIPT.py FILE.py"] * bool(source.file)),
     ]
+    if source.file:
+        head.append("To run this script on another file, name it: python SCRIPT.py FILE.py")
     run = in_a_process(request.python_of(result.target) or sys.executable)
     return script(result, source, str(subject["framework"]), conventions, flushes, run, head)
 
@@ -135,8 +136,3 @@ def _conventions(subject: Mapping[str, Any], dtype: str) -> tuple[dict[str, str]
 def _edition() -> str:
     found = re.search(r"^\*Edition (\d+)\.", "\n".join(pages().values()), re.M)
     return found[1] if found else ""
-
-
-def unwritten(reproducers: Sequence[Reproducer]) -> int:
-    """How many mistakes have no script."""
-    return sum(not one.file for one in reproducers)
