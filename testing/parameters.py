@@ -8,6 +8,7 @@ from functools import reduce
 import attrs
 import numpy as np
 
+from ..conformance.judging.truth import owner_of
 from ..reference.double_double import DD
 from ..reference.envelope_results import ParameterSums
 from ..reference.envelope_rows import Array
@@ -167,7 +168,7 @@ class ParameterResults:
         exact_at = _exact_statistic(call, channels, name, self.bessel)
         if self._unchanged:
             return ParameterValues(
-                call.statistic(_old_name(name), channels)[:, 0], None, np.zeros(len(channels)), exact_at
+                call.statistic(owner_of(name), channels)[:, 0], None, np.zeros(len(channels)), exact_at
             )
         found = [one[name] for one in self._statistics]
         value, error = _joined([one.new for one in found])
@@ -195,10 +196,6 @@ def _exact_sum(block: Block, name: str) -> Scaled:
     return block.envelope.forward.layout.total(g * block.normalised().xhat if name == "dgamma" else g)
 
 
-def _old_name(name: str) -> str:
-    return name.removeprefix("new_")
-
-
 @attrs.frozen(eq=False)
 class _Statistic:
     """A running statistic of the channels of a block, and its envelope."""
@@ -211,7 +208,7 @@ class _Statistic:
         """ "new_running_mean" or "new_running_var"."""
         call, forward, certified = block.call, block.envelope.forward, block.certified
         momentum, of_variance = call.settings["momentum"], name == "new_running_var"
-        old = call.statistic(_old_name(name), block.groups)[:, 0]
+        old = call.statistic(owner_of(name), block.groups)[:, 0]
         bound = forward.running(old, momentum, variance=of_variance, bessel=bessel)
         inside = block.envelope.in_range().all(axis=1)
         bound = np.where(inside & (bound < call.arithmetic.largest / 4), bound, np.inf)
@@ -233,7 +230,7 @@ def _bessel_factor(n: int) -> float:
 def _exact_statistic(call: Call, channels: np.ndarray, name: str, bessel: bool) -> Callable[[np.ndarray], DD]:
     def exact_at(places: np.ndarray) -> DD:
         chosen = channels[places]
-        old, weight = Scaled.of(call.statistic(_old_name(name), chosen)), Scaled.of(call.settings["momentum"])
+        old, weight = Scaled.of(call.statistic(owner_of(name), chosen)), Scaled.of(call.settings["momentum"])
         rows, n = Block(call, chosen).normalised(), call.layout.size
         new = rows.variance if name == "new_running_var" else rows.mean
         if name == "new_running_var" and bessel and n > 1:
