@@ -226,38 +226,14 @@ def _command(name: str, folder: Path) -> str:
     return EXEC_PREFIX + shlex.join([place if "/" in place else f"./{place}", *arguments])  # a bare word is looked up
 
 
-def _ops(value: Any, _: Path) -> tuple[str, ...]:
-    return check_operators(_texts(value, 'operators, such as ["layer_norm"],'))
-
-
-def _profile(value: Any, _: Path) -> str:
-    return profile_of(_text(value, 'the name of a profile, such as "quick",')).name
-
-
-def _dtypes(value: Any, _: Path) -> tuple[str, ...]:
-    return tuple(map(check_dtype, _texts(value, 'dtypes, such as ["float32", "bfloat16"],')))
-
-
-def _device(value: Any, _: Path) -> str:
-    return _text(value, 'the name of a device, such as "cpu",')
-
-
 def _seed(value: Any, _: Path) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise _expected("a whole number from 0 on", value)
     return value
 
 
-def _mode(value: Any, _: Path) -> str:
-    return checked_mode(_text(value, 'a mode of batch_norm, such as "inference",'))
-
-
 def _selection(value: Any, _: Path) -> tuple[str, ...]:
     return checked_words(_texts(value, 'requirements or bundles, such as ["LN-F3", "deterministic"],'), "")
-
-
-def _binding(value: Any, _: Path) -> tuple[str, ...]:
-    return _texts(value, 'bindings, such as ["torch.nn.functional.*"],')
 
 
 def _conventions(value: Any, _: Path) -> dict[str, str]:
@@ -277,10 +253,6 @@ def _tables(value: Any, folder: Path) -> dict[str, dict[str, Any]]:
         if why := why_missing(name):
             raise WrongConfiguration(f"the table of {name} is about nothing: {why}")
     return tables
-
-
-def _expected_failures(value: Any, folder: Path) -> tuple[Expected, ...]:
-    return entries_of(value, lambda name: _target(name, folder))
 
 
 def _interpreters(value: Any, folder: Path) -> dict[str, str]:
@@ -306,15 +278,15 @@ def _cache(value: Any, folder: Path) -> str:
 #: The keys, each with the function that reads its value.
 KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
     "targets": _targets,
-    "ops": _ops,
-    "profile": _profile,
-    "dtypes": _dtypes,
-    "device": _device,
+    "ops": lambda value, _: check_operators(_texts(value, 'operators, such as ["layer_norm"],')),
+    "profile": lambda value, _: profile_of(_text(value, 'the name of a profile, such as "quick",')).name,
+    "dtypes": lambda value, _: tuple(map(check_dtype, _texts(value, 'dtypes, such as ["float32", "bfloat16"],'))),
+    "device": lambda value, _: _text(value, 'the name of a device, such as "cpu",'),
     "seed": _seed,
-    "mode": _mode,
+    "mode": lambda value, _: checked_mode(_text(value, 'a mode of batch_norm, such as "inference",')),
     "only": _selection,
     "require": _selection,
-    "binding": _binding,
+    "binding": lambda value, _: _texts(value, 'bindings, such as ["torch.nn.functional.*"],'),
     "time-limit": lambda value, _: seconds_of(value),
     "memory-limit": lambda value, _: bytes_of(value),
     "jobs": lambda value, _: jobs_of(value),
@@ -323,5 +295,5 @@ KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
     "conventions": _conventions,
     "target": _tables,
     "interpreters": _interpreters,
-    "expected": _expected_failures,
+    "expected": lambda value, folder: entries_of(value, lambda name: _target(name, folder)),
 }
