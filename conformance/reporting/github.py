@@ -37,13 +37,13 @@ Annotation = tuple[str, list[str]]
 
 
 def _commands(
-    kind: str, annotations: Callable[[Outcome, str], Iterator[Annotation]], report: Outcome, workspace: str
+    kind: str, annotations: Callable[[Outcome], Iterator[Annotation]], report: Outcome, workspace: str
 ) -> list[str]:
     """The commands for the annotations of each target: as many as GitHub shows."""
     commands = [
-        _command(kind, alone, name, about, told, workspace)
-        for name, alone in ((name, report.target(name)) for name in report.targets)
-        for about, told in annotations(alone, name)
+        _command(kind, report, name, about, told, workspace)
+        for name in report.targets
+        for about, told in annotations(report.target(name))
     ]
     if len(commands) <= _MOST:
         return commands
@@ -51,9 +51,9 @@ def _commands(
     return [*commands[: _MOST - 1], rest]
 
 
-def _errors(alone: Outcome, name: str) -> Iterator[Annotation]:
+def _errors(alone: Outcome) -> Iterator[Annotation]:
     for cause in alone.causes:
-        told = [f"{cause.sentence} ({cause.op} of {name}; {', '.join(cause.dtypes)})"]
+        told = [f"{cause.sentence} ({cause.op} of {cause.target}; {', '.join(cause.dtypes)})"]
         told += [f"{label}: {words}" for label, words in remedy_rows(cause)]
         told += [f"more: normspec explain {cause.faults[0]}"] if cause.faults else []
         yield f"{cause.requirement} {title(cause.requirement)}", told
@@ -65,14 +65,14 @@ def _errors(alone: Outcome, name: str) -> Iterator[Annotation]:
         yield "not judged", [target_conclusion(alone)[0]]
 
 
-def _warnings(alone: Outcome, name: str) -> Iterator[Annotation]:
+def _warnings(alone: Outcome) -> Iterator[Annotation]:
     for found in findings(alone.advice()):
         yield f"advice: {heading(found.clearest)}", [in_one_line(found.clearest)]
 
 
-def _command(kind: str, alone: Outcome, name: str, about: str, told: list[str], workspace: str) -> str:
+def _command(kind: str, report: Outcome, name: str, about: str, told: list[str], workspace: str) -> str:
     """One workflow command, at the line that defines the target if there is one."""
-    place, properties = definition(alone, name), {"title": f"{name}: {about}"}
+    place, properties = definition(report, name), {"title": f"{name}: {about}"}
     if place is not None:
         properties = {"file": _in_repository(place[0], workspace), "line": str(place[1]), **properties}
     written = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
