@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from ...adapters.declarations import LAYOUTS, pairs
+from .options import joined
 
 _parameters = click.option(
     "--parameters",
@@ -29,7 +30,6 @@ _fixed = click.option(
     help="Settings that your function hard-codes or your layer does not show, such as eps=1e-6,axes=-1,beta=none.",
 )
 
-
 _layers = click.option(
     "--layers",
     is_flag=True,
@@ -38,14 +38,11 @@ _layers = click.option(
 )
 
 
-def declaring_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that declare how a layer or a function is called."""
-    return _parameters(_layout(_fixed(command)))
+#: The options that declare how a layer or a function is called.
+declaring_options = joined(_parameters, _layout, _fixed)
 
-
-def layer_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a command that checks layers."""
-    return declaring_options(_layers(command))
+#: The options of a command that checks layers.
+layer_options = joined(declaring_options, _layers)
 
 
 def declared_options(parameters: Sequence[str], layout: str | None, fixed: Sequence[str]) -> dict[str, Any]:

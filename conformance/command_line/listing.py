@@ -27,7 +27,7 @@ from .settings import interpreters
     metavar="[FILE]",
     help="Write the list as JSON, to standard output or the file named.",
 )
-def list_targets(no_import: bool, pythons: tuple[str, ...], config: str | None, json_file: str | None) -> int:
+def listing(no_import: bool, pythons: tuple[str, ...], config: str | None, json_file: str | None) -> int:
     """List the known targets: versions, operators, dtypes and devices, or the command that installs them.
 
     Each installed target is imported, in a process of its own, and asked what it has.

@@ -11,9 +11,11 @@ from ..requests.configuration import configuration
 from .destination import ensure_writable
 from .layer_options import declared_options, declaring_options
 from .options import (
+    Decorator,
     config_option,
     device_option,
     framework_option,
+    joined,
     memory_limit_option,
     python_option,
     time_limit_option,
@@ -24,9 +26,9 @@ from .settings import interpreters, setting, targets_to_check
 Measured = TypeVar("Measured")
 
 
-def measuring_options(default_operators: str, line: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def measuring_options(default_operators: str, line: str) -> Decorator:
     """The options of a command that measures. ``line``: its word for what one measurement gives."""
-    options = (
+    return joined(
         click.option("--op", "ops", multiple=True, metavar="OP", help=f"An operator; by default {default_operators}."),
         framework_option,
         click.option(
@@ -44,13 +46,6 @@ def measuring_options(default_operators: str, line: str) -> Callable[[Callable[.
         config_option,
         click.option("--all-bindings", is_flag=True, help="Measure every binding of an operator, not only the first."),
     )
-
-    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorated
 
 
 def measured(

@@ -12,6 +12,20 @@ from ...adapters.remote.process import Limits
 from ...spec.errors import NormspecError
 from ..requests.limits import bytes_of, seconds_of, size_in_words
 
+#: Adds something to a command, such as an option.
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def joined(*options: Decorator) -> Decorator:
+    """Several options as one; the help shows them in this order."""
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
 
 class LimitParameter(click.ParamType):
     """A limit, read by one of the functions of conformance.requests.limits."""

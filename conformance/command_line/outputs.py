@@ -18,6 +18,7 @@ from ..reporting.render import as_text, print_report
 from ..reproduce.reproducer import Reproducer
 from ..results.report import Report
 from .destination import STDOUT, UnwritableFile, ensure_writable, write
+from .options import joined
 
 
 @attrs.frozen
@@ -34,14 +35,8 @@ class Output:
     append: bool = False
 
 
-def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name files; the help shows them in the order below."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-_OPTIONS = (
+#: The options that name files, and what goes with them.
+output_options = joined(
     click.option("--json", "json_file", metavar="FILE", help="Write the whole report as JSON; - for standard output."),
     click.option("--html", "html_file", metavar="FILE", help="Write a page with tables, plots, causes and scripts."),
     click.option("--junit", "junit_file", metavar="FILE", help="Write JUnit's XML, which CI systems read."),
@@ -54,9 +49,8 @@ _OPTIONS = (
     click.option(
         "--write-expected",
         metavar="FILE",
-        help="Append an entry of expected failures for everything that fails now to a normspec.toml; fill in "
-        "the reasons "
-        "yourself.",
+        help="Append an entry of expected failures for everything that fails now to a normspec.toml; fill in the"
+        " reasons yourself.",
     ),
     click.option(
         "--format",

@@ -15,18 +15,18 @@ from .exit_status import EXIT_PARTIAL, EXIT_UNUSABLE
 from .interruption import Interruptions
 from .option_meant import option_meant
 
-#: The sub-commands: the file of each, and its name in that file.
+#: The sub-commands, each with its file, in which it has the name of the file.
 COMMANDS = {
-    "check": ("check", "check"),
-    "compare": ("compare", "compare"),
-    "diff": ("diff", "diff"),
-    "identify": ("identify", "identify"),
-    "selftest": ("selftest", "selftest"),
-    "campaign": ("campaign", "campaign"),
-    "page": ("page", "page"),
-    "study": ("study", "study"),
-    "explain": ("explain", "explain"),
-    "list": ("listing", "list_targets"),
+    "check": "check",
+    "compare": "compare",
+    "diff": "diff",
+    "identify": "identify",
+    "selftest": "selftest",
+    "campaign": "campaign",
+    "page": "page",
+    "study": "study",
+    "explain": "explain",
+    "list": "listing",
 }
 
 
@@ -39,10 +39,8 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The sub-command of this name, or None."""
-        if cmd_name not in COMMANDS:
-            return None
-        file, name = COMMANDS[cmd_name]
-        return getattr(import_module(f".{file}", __package__), name)
+        file = COMMANDS.get(cmd_name)
+        return None if file is None else getattr(import_module(f".{file}", __package__), file)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
