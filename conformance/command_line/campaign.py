@@ -15,18 +15,7 @@ from ..reporting.layout import console_on
 from ..requests.configuration import Configuration
 from ..requests.naming import named_targets
 from .exit_status import EXIT_UNUSABLE
-from .options import (
-    cluster_option,
-    convention_option,
-    device_option,
-    dtype_option,
-    framework_option,
-    jobs_option,
-    op_option,
-    profile_option,
-    python_option,
-    time_limit_option,
-)
+from .options import cluster_option, jobs_option, profile_option, python_option, target_options, time_limit_option
 from .progress import progress_on
 from .settings import interpreters
 
@@ -58,11 +47,7 @@ class SeedsParameter(click.ParamType):
 @click.option(
     "--summary", type=click.Path(path_type=Path), metavar="DIR", help="Print what DIR holds, and run nothing."
 )
-@op_option
-@framework_option
-@dtype_option
-@device_option
-@convention_option
+@target_options
 @profile_option("thorough")
 @python_option
 @time_limit_option

@@ -22,19 +22,15 @@ from .options import (
     binding_option,
     cluster_option,
     config_option,
-    convention_option,
-    device_option,
-    dtype_option,
-    framework_option,
     jobs_option,
     memory_limit_option,
     mode_option,
     only_option,
-    op_option,
     profile_option,
     python_option,
     require_option,
     seed_option,
+    target_options,
     time_limit_option,
 )
 from .outputs import output_options, outputs_of, print_in_form, write_outputs
@@ -53,11 +49,7 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
-@op_option
-@framework_option
-@dtype_option
-@device_option
-@convention_option
+@target_options
 @profile_option("standard")
 @seed_option
 @only_option

@@ -95,8 +95,6 @@ def dtype_option_with(default: str):
     )
 
 
-dtype_option = dtype_option_with("all that the target has")
-
 device_option = click.option(
     "--device",
     default="cpu",
@@ -112,6 +110,11 @@ convention_option = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     help="Declare a choice your function makes, such as momentum=old; repeat for several.",
+)
+
+#: What targets are, and where they are judged.
+target_options = joined(
+    op_option, framework_option, dtype_option_with("all that the target has"), device_option, convention_option
 )
 
 mode_option = click.option(
