@@ -23,15 +23,13 @@ from .options import (
     cluster_option,
     config_option,
     jobs_option,
-    memory_limit_option,
     mode_option,
     only_option,
     profile_option,
-    python_option,
     require_option,
     seed_option,
     target_options,
-    time_limit_option,
+    worker_options,
 )
 from .outputs import output_options, outputs_of, print_in_form, write_outputs
 from .progress import progress_on
@@ -66,9 +64,7 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
     "20 ms or more.",
 )
 @layer_options
-@python_option
-@time_limit_option
-@memory_limit_option
+@worker_options
 @jobs_option
 @cluster_option
 @click.option(

@@ -10,16 +10,7 @@ import click
 from ..requests.configuration import configuration
 from .destination import ensure_writable
 from .layer_options import declared_options, declaring_options
-from .options import (
-    Decorator,
-    config_option,
-    device_option,
-    framework_option,
-    joined,
-    memory_limit_option,
-    python_option,
-    time_limit_option,
-)
+from .options import Decorator, config_option, device_option, framework_option, joined, worker_options
 from .progress import progress_on
 from .settings import interpreters, setting, targets_to_check
 
@@ -40,9 +31,7 @@ def measuring_options(default_operators: str, line: str) -> Decorator:
         ),
         device_option,
         declaring_options,
-        python_option,
-        time_limit_option,
-        memory_limit_option,
+        worker_options,
         config_option,
         click.option("--all-bindings", is_flag=True, help="Measure every binding of an operator, not only the first."),
     )

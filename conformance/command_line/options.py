@@ -157,7 +157,7 @@ time_limit_option = click.option(
     "the run continues.",
 )
 
-memory_limit_option = click.option(
+_memory_limit_option = click.option(
     "--memory-limit",
     type=SIZE,
     default=size_in_words(Limits().memory),
@@ -205,3 +205,7 @@ def profile_option(default: str):
         metavar="P",
         help="quick: a fixed deck of witnesses; standard: generated cases too; thorough: many more.",
     )
+
+
+#: Which interpreter runs targets, and how much time and memory they may take.
+worker_options = joined(python_option, time_limit_option, _memory_limit_option)
