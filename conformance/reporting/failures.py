@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 from rich.console import Console
@@ -19,6 +20,9 @@ from .wording import page_order, sentence, title
 
 #: How many violations are shown in full. One mistake often breaks many laws, and the first few tell what it is.
 DETAILED = 5
+
+#: A target, an operator and a requirement.
+Place = tuple[str, str, str]
 
 #: For each violated requirement, what is said about its script, if scripts were asked for.
 Scripts = Mapping[str, str]
@@ -39,7 +43,7 @@ class Finding:
     @property
     def clearest(self) -> Result:
         """The result with the smallest case; among equals, the one furthest outside the envelope."""
-        return min(self.results, key=lambda r: (_size(r.counterexample), -(r.ratio or 0.0)))
+        return min(self.results, key=lambda r: (size_of(r.counterexample), -(r.ratio or 0.0)))
 
     def where(self) -> str:
         """The bindings and dtypes in which it shows."""
@@ -50,7 +54,8 @@ class Finding:
         return "; ".join(f"{', '.join(names)}: {', '.join(found)}" for found, names in dtypes.items())
 
 
-def _size(case: Counterexample | None) -> int:
+def size_of(case: Counterexample | None) -> int:
+    """The number of values in a case; more than in any if there is none."""
     if case is None:
         return 1 << 62
     return sum(a.size for a in case.inputs.values() if a is not None)
@@ -63,18 +68,31 @@ def findings(results: Sequence[Result], beside: Sequence[Result] = ()) -> tuple[
     A requirement that always fails on the same case and for the same reason as another is listed with that one.
     ``beside``: results that are told elsewhere; only those that join another requirement are used here.
     """
-    members = grouped(((one.target, one.op, one.requirement), one) for one in (*results, *beside))
-    leading = {key: (*key[:2], _leading(several)) for key, several in members.items()}
-    under = {key: first for key, first in leading.items() if first in members}  # one that is not told leads no other
-    runs = list(dict.fromkeys(key[:2] for key in members))
-    order = {identifier: i for i, identifier in enumerate(page_order(key[2] for key in members))}
-    keys = sorted(members, key=lambda key: (runs.index(key[:2]), priority(key[2]), order[key[2]]))
-    own = {(one.target, one.op, one.requirement) for one in results}
+    members = grouped((_place(one), one) for one in (*results, *beside))
+    #: By the place of a requirement that is listed with another: the place of that one.
+    joined: dict[Place, Place] = {}
+    for (target, op, requirement), several in members.items():
+        leading = (target, op, _leading(several))
+        if leading in members:  # one that is not told leads no other
+            joined[target, op, requirement] = leading
+    runs = list(dict.fromkeys((target, op) for target, op, _ in members))
+    pages = {name: number for number, name in enumerate(page_order(requirement for _, _, requirement in members))}
+
+    def rank(place: Place) -> tuple[Any, ...]:
+        target, op, requirement = place
+        return runs.index((target, op)), priority(requirement), pages[requirement]
+
+    places = sorted(members, key=rank)
+    told = {_place(one) for one in results} - joined.keys()
     return tuple(
-        Finding(key[2], tuple(members[key]), tuple(other[2] for other in keys if under.get(other) == key))
-        for key in keys
-        if key in own and key not in under
+        Finding(place[2], tuple(members[place]), tuple(one[2] for one in places if joined.get(one) == place))
+        for place in places
+        if place in told
     )
+
+
+def _place(result: Result) -> Place:
+    return result.target, result.op, result.requirement
 
 
 def violated(results: Sequence[Result]) -> list[str]:

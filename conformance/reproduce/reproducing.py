@@ -14,7 +14,7 @@ from ...reference.formats import FORMATS
 from ...spec import pages, requirement
 from ..engine.progress import Listener, Progress
 from ..judging.verdicts import Result
-from ..reporting.failures import findings
+from ..reporting.failures import findings, size_of
 from ..requests.request import Request
 from ..results.report import Report
 from .files import file_name, free_name, write
@@ -76,10 +76,10 @@ def _mistakes(report: Report) -> Iterator[_Mistake]:
 def _plainness(result: Result) -> tuple[bool, int]:
     """Sort key: cases with a wrong result come before those of laws, and small ones before large ones."""
     case = result.counterexample
-    if case is None:
-        return True, 1 << 62
-    plain = case.output in ("y", "dx", "dgamma", "dbeta") and case.index != () and len(case.calls) <= 1
-    return not plain, sum(one.size for one in case.inputs.values() if one is not None)
+    plain = (
+        case is not None and case.output in ("y", "dx", "dgamma", "dbeta") and case.index != () and len(case.calls) <= 1
+    )
+    return not plain, size_of(case)
 
 
 def _reproducer(report: Report, request: Request, folder: str, mistake: _Mistake, taken: Sequence[str]) -> Reproducer:
