@@ -13,7 +13,7 @@ from ...adapters.dtypes import DTYPES
 from ...conformance.requests.choosing import selected
 from ...spec.errors import NormspecError
 from .items import Requirement, Source, Violation, markers, register_markers, verdict_on
-from .target_run import OperatorDtype, TargetRun, expected_failures, request_for, requirements_of
+from .target_run import OperatorDtype, TargetRun, request_for, requirements_of
 
 #: The parameters of a test of a fixture that are ours.
 _OWN = ("normspec_operator_dtype", "normspec_requirement")
@@ -57,7 +57,7 @@ class Decorated(pytest.Collector):
         """A test of each requirement and dtype."""
         shared = hasattr(self.config, "workerinput")
         try:
-            made = TargetRun(request_for(self.obj, self.options), expected_failures(self.obj), shared=shared)
+            made = TargetRun.of(self.obj, self.options, shared=shared)
             target_run = _runs(self.config).setdefault(self.nodeid, made)
             requirements = target_run.requirements()
         except NormspecError as error:
@@ -109,10 +109,9 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
         run_key = (key, fixture, *sorted(places.items()))
         if run_key not in target_runs:
             try:
-                wanted, expected = request_for(made[fixture], options), expected_failures(made[fixture])
+                target_runs[run_key] = target_run = TargetRun.of(made[fixture], options, shared=shared)
             except NormspecError as error:
                 raise Violation(f"the fixture {fixture}: {error}") from None
-            target_runs[run_key] = target_run = TargetRun(wanted, expected, shared=shared)
             for item in request.session.items:
                 if item.parent is request.node.parent and getattr(item, "originalname", "") == test.__name__:
                     target_run.expect(*(item.callspec.params[name] for name in _OWN))  # type: ignore[attr-defined]

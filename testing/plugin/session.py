@@ -10,7 +10,7 @@ import pytest
 
 from ...spec.errors import NormspecError
 from .items import Requirement, register_markers
-from .target_run import OperatorDtype, TargetRun, expected_failures, request_for
+from .target_run import OperatorDtype, TargetRun
 
 #: Separates target, operator and requirement in the id of a test.
 ID_SEPARATOR = "::"
@@ -99,7 +99,7 @@ class TargetsPlugin:
         """Add the tests of all targets, before anything is selected."""
         for name in self.names:
             try:
-                target_run = TargetRun(request_for(name, self.options), expected_failures(name), shared=self.worker)
+                target_run = TargetRun.of(name, self.options, shared=self.worker)
             except NormspecError as error:
                 raise pytest.UsageError(f"normspec: {error}") from None
             self._runs.append(target_run)

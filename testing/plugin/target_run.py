@@ -87,6 +87,11 @@ class TargetRun:
     _kept: dict[OperatorDtype, Report] = attrs.field(factory=dict)
     _found: dict[OperatorDtype, Report | BaseException] = attrs.field(factory=dict)
 
+    @classmethod
+    def of(cls, target: Any, options: Mapping[str, Any], *, shared: bool) -> TargetRun:
+        """The work on a target with these options. Raises a NormspecError, as request_for and expected_failures do."""
+        return cls(request_for(target, options), expected_failures(target), shared)
+
     @property
     def single_process(self) -> SingleProcess:
         """The target, opened in this process. Raises the NormspecError of a target that cannot be opened."""
