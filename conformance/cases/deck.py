@@ -16,6 +16,7 @@ from ...spec.operators import OPERATORS, Groups
 from .composed_deck import DERIVATIVES as COMPOSED_DERIVATIVES
 from .composed_deck import composed_deck
 from .description import NEGLIGIBLE_EPS, Description, Kinds
+from .every_layout import every_layout_deck
 from .large import large_deck
 from .large_derivatives import large_derivatives_deck
 from .parameters import BALANCED, HUGE, LATE, VAST
@@ -320,7 +321,9 @@ def deck(operator: str, profile: str, seed: int) -> list[Description]:
         both = [attrs.evolve(one, rank=_RANKS[place % len(_RANKS)]) for place, one in enumerate(both)]
     laws = 6  # law and derivative cases come first, the operator's own cases next
     axes = frozenset(AXES)
-    more = [] if profile == "quick" else six_axes_deck(operator, axes) + paths_deck(operator, axes)
+    more = every_layout_deck(operator, profile, frozenset(_NESTED))
+    if profile != "quick":
+        more += six_axes_deck(operator, axes) + paths_deck(operator, axes)
     ordered = both[:laws] + own + both[laws:] + more + _of_size(operator, profile)
     return [attrs.evolve(description, seed=seed) for description in ordered]
 

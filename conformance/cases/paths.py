@@ -25,9 +25,6 @@ _NEAR: Kinds = tuple(("near_eps", index) for index in (0, 1, 2, 5))
 
 _LAYOUTS = frozenset(("CM-V1", "CM-V2", "CM-V3"))
 _NON_FINITE = frozenset(("CM-N1", "CM-N3", "CM-N4", "CM-N6", "CM-N7"))
-_NESTED = frozenset(("LN-G9", "LN-G10", "LN-G12", "LN-G13", "LN-G14"))
-#: What a path for other numbers of axes, or for channels that lie last, may get wrong on its own.
-_EACH = {"eps": 0.5, "requirements": _NESTED | _NON_FINITE}
 _WIDE = {"mixed": True, "only": True, "requirements": frozenset(("CM-D1", "CM-D2", "CM-D3"))}
 _NO_PARAMETERS = {"gamma": "none", "beta": "none"}
 
@@ -64,7 +61,7 @@ def _of_any(*, centred: bool) -> Iterator[dict[str, Any]]:
 
 
 def _of_rows(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
-    """Several axes, many rows, rows of several axes, one row, heads between the rows of a sequence."""
+    """Several axes, many rows, one row, heads between the rows of a sequence."""
     yield {"n": 16, "groups": _OFFSETS, "features": (4, 4), "leading": (3, 4)}
     yield {"n": 130, "groups": _FAR, "repeat": 67, "gamma": "ones", "beta": "none"}
     yield {"n": 12, "groups": _NORMAL[:4], "features": (3, 4), **_WIDE}
@@ -72,7 +69,6 @@ def _of_rows(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
     heads = {"features": (6,), "leading": (2, 3, 4), "repeat": 24}
     yield {**heads, "groups": _NORMAL, "requirements": _LAYOUTS | {"CM-S2"}}
     yield {"features": (6,), "leading": (2, 2), "groups": _NORMAL[:4], "requirements": frozenset(("CM-S2",))}
-    yield {"groups": _NORMAL[:6], "leading": (2, 3), **_EACH}
     for gamma, beta in (("none", "mixed"), ("none", "none"), ("mixed", "none")):
         yield {"groups": _NORMAL[:1], "features": (6,), "leading": (), "gamma": gamma, "beta": beta}
 
@@ -84,7 +80,6 @@ def _of_channels(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
     last = {"n": 16, "groups": _NORMAL[:2], "rank": 5, "samples": 2, "channel_axis": -1}
     yield {**last, "training": False, "requirements": axes}
     yield {"n": 16, "groups": _OFFSETS, "rank": 4, "samples": 2, "channel_axis": -1}
-    yield {"rank": 4, "samples": 2, "channel_axis": -1, **_EACH}
     yield {"rank": 4, "samples": 2, "channel_axis": -1, **_WIDE}
     yield {"training": False, **_NO_PARAMETERS, "requirements": frozenset(("BN-E3",))}
     yield {"n": 1, "rank": 4, "samples": 1, "only": True, "requirements": frozenset(("BN-E1", "BN-E5"))}
@@ -92,6 +87,5 @@ def _of_channels(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
 
 def _of_sample_channels(axes: frozenset[str]) -> Iterator[dict[str, Any]]:
     """Several channels a group where they come last of five axes."""
-    yield {"rank": 3, "channel_axis": -1, **_EACH}
     yield {"channel_axis": -1, **_WIDE}
     yield {"n": 24, "groups": _NORMAL[:4], "rank": 5, "width": 2, "channel_axis": -1, "requirements": axes}

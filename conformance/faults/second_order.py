@@ -84,7 +84,7 @@ class DoubleBackwardDetachedWithoutGamma(Rows):
 
 
 @fault("double-backward-detached-of-three-axes", ln="LN-G9", kind="second-order", apart=("in",))
-class DoubleBackwardDetachedOfThreeAxes(Rows):
+class DoubleBackwardDetachedOfThreeAxes(Groups):
     """Takes the saved statistics for constants when the gradient is differentiated and x has three axes."""
 
     def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
