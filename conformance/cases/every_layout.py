@@ -19,7 +19,8 @@ from .description import Description, Kinds
 
 #: Its place shows where a variance is about as large.
 _EPS = 2.0**-4
-_REGIMES = ("near_eps", "constant", "near_eps", "normal")
+#: A group of zeros is padding.
+_KINDS: Kinds = (("near_eps", 0), ("constant", 0), ("near_eps", 3), ("normal", 1), ("constant", 2), ("near_eps", 1))
 
 #: Leading and normalised axes. The first two are those that language models have: sequences, and heads of attention.
 _TRAILING = (
@@ -64,4 +65,4 @@ def _of_rows(leading: Sequence[int], features: Sequence[int]) -> dict[str, Any]:
 
 
 def _groups(count: int) -> Kinds:
-    return tuple((_REGIMES[place % len(_REGIMES)], place) for place in range(count))
+    return tuple(_KINDS[place % len(_KINDS)] for place in range(count))
