@@ -171,6 +171,23 @@ class VariancePlusEpsNarrow(Groups):
         return 1 / np.sqrt(narrow)
 
 
+@fault("eps-missing-of-four-axes", ln="LN-F1", apart=("gn", "in"))
+class EpsMissingOfFourAxes(Groups):
+    """Leaves eps out where x has four axes, as for the heads of attention."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        return super().rstd(variance, eps * 0 if len(self.shape) == 4 else eps)
+
+
+@fault("eps-tenfold-of-channels-last", bn="BN-F1", gn="GN-F1", in_="IN-F1")
+class EpsTenfoldOfChannelsLast(Groups):
+    """Adds ten times eps where the channels are the last of three axes or more."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        last = self.channel_axis % len(self.shape) == len(self.shape) - 1
+        return super().rstd(variance, 10 * eps if last and len(self.shape) > 2 else eps)
+
+
 @fault("eps-in-mean", ln="LN-F1", bn="BN-F1")
 class EpsInMean(Rows):
     """Adds eps to the numerator as well."""

@@ -154,9 +154,15 @@ def _of_shape() -> Iterator[Place]:
         yield from _both_ways(*words, lambda steps, rank=rank: steps.x.ndim == rank)
 
 
+def _are_last(steps: FormulaSteps) -> bool:
+    return steps.case.settings["channel_axis"] % steps.x.ndim == steps.x.ndim - 1
+
+
 def _of_channels() -> Iterator[Place]:
     last = "where the channels are the last axis", "where the channels are not the last axis"
-    yield from _both_ways(*last, lambda steps: steps.case.settings["channel_axis"] % steps.x.ndim == steps.x.ndim - 1)
+    yield from _both_ways(*last, _are_last)
+    beyond = "the channels are the last of three axes or more"
+    yield from _both_ways(f"where {beyond}", f"unless {beyond}", lambda steps: steps.x.ndim > 2 and _are_last(steps))
     sign = "where channel_axis is negative", "where channel_axis is not negative"
     yield from _both_ways(*sign, lambda steps: steps.case.settings["channel_axis"] < 0)
     samples = "where there is one sample", "where there are several samples"

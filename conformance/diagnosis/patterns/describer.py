@@ -26,7 +26,7 @@ from .pattern import Pattern, WrongResult, with_verb
 from .place import EVERYWHERE, share, where
 from .refusals import refusal
 from .result_describer import ResultDescriber
-from .sentences import RIGHT_GRADIENTS, capitalised, clauses_of, sentence_of, uncentred
+from .sentences import RIGHT_GRADIENTS, capitalised, clauses_of, sentence_of, uncentred, wrong_on_their_own
 from .special import misread_layouts, misread_special_values
 from .thresholds import thresholds
 from .unused import lacking_in_words, lacking_inputs
@@ -205,8 +205,9 @@ class Describer:
             ]
             wrong, explains = self.results.all_wrong(*seen), self._explained_by_size(found.right_up_to)
             if wrong and explains:
-                clauses = clauses_of([one for one in wrong if one.place is not EVERYWHERE and one.place is not None])
-                clauses += clauses_of([one for one in wrong if one.place is EVERYWHERE])
+                own = wrong_on_their_own(wrong, OPERATORS[self.observer.operator].outputs)
+                clauses = clauses_of([one for one in own if one.place is not EVERYWHERE and one.place is not None])
+                clauses += clauses_of([one for one in own if one.place is EVERYWHERE])
                 beyond = f": there {'; '.join(clauses)}" if clauses else ""
                 sentence = f"{with_verb([one.name for one in wrong])} {found.words}{beyond}."
                 return Pattern(sentence, explains, found.begins, tells_values=True)

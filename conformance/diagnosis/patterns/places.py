@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .case_places import MIXED, case_places
 from .measured_places import measured_places, measures
@@ -50,6 +50,18 @@ def places_of(operator: str, seen: Sequence[ObservedResult], fresh: Sequence[Obs
     kept = [one for one, _ in _explaining([one for one, _ in found], fresh)]
     # The formula of one mode may be wrong by so little that few values show it.
     return [*kept[:_TRIED], *(one for one in kept[_TRIED:] if one.words in ("in training", "in inference"))]
+
+
+def places_of_cases(operator: str, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult]) -> Iterator[Place]:
+    """
+    The places of whole cases that hold everything wrong, however much of them is right; the smallest first.
+
+    Those by the number of something are left out: with few wrong cases, some divide their numbers by chance.
+    """
+    found = _explaining([one for one in case_places(operator) if not one.counts], seen)
+    for place, _ in sorted(found, key=lambda one: one[1].inside):
+        if _explaining([place], fresh):
+            yield place
 
 
 def place_of_some(operator: str, seen: Sequence[ObservedResult]) -> Place | None:

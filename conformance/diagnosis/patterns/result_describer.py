@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import attrs
 import numpy as np
@@ -23,7 +24,7 @@ from .observing import ObservedResult, Observer
 from .parameters import parameter_relations
 from .pattern import WrongResult
 from .place import EVERYWHERE, Place, where
-from .places import is_nearly_all_wrong, place_of_some, places_of
+from .places import is_nearly_all_wrong, place_of_some, places_of, places_of_cases
 from .recovered import recovered_relations
 from .relation import LinearRelation, plain_relations
 from .running import running_relations
@@ -35,6 +36,10 @@ from .terms import clipped_relations, term_relations
 _MIN_OBSERVED = 5
 #: Wrong results whose calls are made again, at most, to see whether they come out otherwise.
 _ASKED_AGAIN = 5
+#: Cases outside a place that a relation must contradict, so that the place says where it holds.
+_CONTRADICTED = 3
+#: Places that are tried although most of them is right, and cases in which a spread is searched.
+_MOST_PLACES, _SPREADS = 6, 40
 
 
 @attrs.frozen
@@ -130,6 +135,10 @@ class ResultDescriber:
         for place in places:
             if is_nearly_all_wrong(place, seen, fresh):
                 return WrongResult(name, place=place)
+        for place in islice(places_of_cases(self._observer.operator, seen, fresh), _MOST_PLACES):
+            found = self._related(name, seen, fresh, place, relations)
+            if found is not None and _does_not_hold_outside(place, *found, [*seen, *fresh]):
+                return WrongResult(name, *found, place)
         relation, number = self._related(name, seen, fresh, None, relations) or (None, 0.0)
         often = how_often(seen, fresh, place_of_some(self._observer.operator, [*seen, *fresh]))
         return WrongResult(name, relation, number, size=often)
@@ -180,7 +189,21 @@ class ResultDescriber:
             yield from clipped_relations()
             inside = [] if place is None else [(one, where(one, place)) for one in seen]
             if inside and all(there.all() or not there.any() for _, there in inside):
-                yield from spread_relations([one for one, there in inside if there.all()])
+                whole = [one for one, there in inside if there.all()]
+                # A wrong case says most. The relations found are then held against every case.
+                yield from spread_relations(sorted(whole, key=lambda one: not one.wrong.any())[:_SPREADS])
+
+
+def _does_not_hold_outside(
+    place: Place, relation: LinearRelation, number: float, seen: Sequence[ObservedResult]
+) -> bool:
+    """
+    Whether some cases outside a place contradict the relation that holds inside.
+
+    Most cases inside may be right because the relation gives the right values there: without eps, where eps is small.
+    """
+    outside = [(one, one.judged & ~where(one, place)) for one in seen]
+    return sum(not relation.holds(number, [one], [there]) for one, there in outside) >= _CONTRADICTED
 
 
 def _shows_in_extremes_alone(relation: LinearRelation, number: float, seen: Sequence[ObservedResult]) -> bool:

@@ -47,13 +47,18 @@ def _at_most(wrong: Sequence[ObservedResult]) -> str:
     return f"; the largest error is {written_share(largest)} of the largest right value of its case"
 
 
+def wrong_on_their_own(wrong: Sequence[WrongResult], outputs: Sequence[str]) -> list[WrongResult]:
+    """Those that do not only follow from a wrong y, as gradients do: they are made of what y is made of."""
+    y_is_wrong = any(one.result == "y" for one in wrong)
+    return [one for one in wrong if one.result in outputs or not y_is_wrong]
+
+
 def sentence_of(wrong: Sequence[WrongResult], names: Sequence[str], outputs: Sequence[str]) -> str:
     """One sentence for all wrong results. It says of gradients that only follow from a wrong y that they do."""
     bad = {one.result for one in wrong}
     follows = {one.name for one in wrong if one.result not in outputs and bad & set(outputs)}
-    clauses = clauses_of(
-        [one for one in wrong if one.name not in follows or (one.relation is not None and "y" not in bad)]
-    )
+    own = wrong_on_their_own(wrong, outputs)
+    clauses = clauses_of([one for one in own if one.name not in follows or one.relation is not None])
     right = [name for name in names if name not in bad]
     if follows:
         clauses.append("gradients are wrong too")
