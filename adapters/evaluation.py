@@ -153,9 +153,8 @@ def checked_gradients(binding: Binding, derivative: str, returned: Any, count: i
     """The ``count`` gradients that a hand-written derivative returned. Raises BadOutput for another number."""
     if not isinstance(returned, (tuple, list)) or len(returned) != count:
         got = f"{len(returned)} values" if isinstance(returned, (tuple, list)) else type(returned).__name__
-        raise BadOutput(
-            f"{derivative_name(binding, derivative)} returned {got} in place of {_GRADIENTS_IN_WORDS[count]}"
-        )
+        words = f"{derivative_name(binding, derivative)} returned {got} in place of {_GRADIENTS_IN_WORDS[count]}"
+        raise BadOutput(words, "type" if derivative == "vjp" else "count")
     return tuple(returned)
 
 

@@ -262,8 +262,8 @@ def _add_failure(
 
 
 def _is_misshapen(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
-    """Whether a derivative came in another shape, where a target that lacks it would raise."""
-    misshapen = isinstance(failure, BadOutput) and failure.kind == "shape"
+    """Whether a derivative came in another shape or number, where a target that lacks it would raise."""
+    misshapen = isinstance(failure, BadOutput) and failure.kind in ("shape", "count")
     return misshapen and failure_is_about(check, subject, case, failure)
 
 
