@@ -168,7 +168,7 @@ def sized(operator: str, extent: Extent, size: int, *, far: bool = False, place:
     recipe = {"recipe": RECIPES[operator]} if OPERATORS[operator].composed else {}
     common = {"eps": NEGLIGIBLE_EPS, "gamma": "powers", "beta": "mixed", "cotangent": "edges"}
     plain = Description(operator, 1, (), requirements=_SIZES, only=True, far=far)
-    return attrs.evolve(plain, **common, **recipe, **extent.case(size, place))  # type: ignore[arg-type]
+    return attrs.evolve(plain, **{**common, **recipe, **extent.case(size, place)})  # type: ignore[arg-type]
 
 
 #: Numbers of branches that loops and blocks are written for. The deck has 1, 2, 3, 5, 8 and 12.

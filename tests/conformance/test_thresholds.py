@@ -7,7 +7,7 @@ import pytest
 
 from normspec.adapters.targets import resolve
 
-from .runs import run
+from .runs import VARIANT, function, run
 
 
 def group_norm_wrong_where(too_large):
@@ -85,3 +85,15 @@ def test_a_path_for_small_sizes_is_told_by_its_end():
     assert "right from 33 values in a group on, wrong up to 32" in described(lambda groups, n: n <= 32)
     assert "right from 5 groups on, wrong up to 4" in described(lambda groups, n: groups <= 4)
     assert "wrong up to" not in described(lambda groups, n: groups * n <= 500)
+
+
+def test_values_that_show_a_mistake_are_swept_where_easy_ones_do_not():
+    """The sweep's eps is too small to show: where eps is what is wrong, it is swept with an eps and groups that do."""
+    sound = VARIANT["ln-two-pass"].build()
+
+    def call(x, gamma, beta, *, eps, axes):
+        n = int(np.prod([x.shape[axis] for axis in axes]))
+        return sound.call(x, gamma, beta, eps=0.0 if n > 700 else eps, axes=axes)
+
+    (cause,) = run(function("layer_norm", call), explain=True, forward_only=True).causes
+    assert "right up to 700 values in a group, wrong from 701 on" in cause.sentence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from itertools import cycle, islice
 
 import attrs
 import numpy as np
@@ -83,14 +84,33 @@ def thresholds(observer: Observer, violated: Sequence[Description], wrong: Seque
     A rule by which one of those is right is none: the sweep has easy values. A slow target is not asked: that takes too
     many calls.
     """
-    if not observer.limited:
-        shown = [case for one in violated if (case := observer.case(one)) is not None]
-        tried = (_threshold(observer, one, shown) for one in extents(observer.operator))
-        found = [one for one in tried if one is not None]
-        found = [_of_all_values(observer, one) for one in found]
+    if observer.limited:
+        return
+    shown = [(one, case) for one in violated if (case := observer.case(one)) is not None]
+    cases = [case for _, case in shown]
+    # The sweep has easy values. If none of its sizes is wrong, the values of a case that is wrong are swept.
+    alike = islice((one for one, case in shown if _is_wrong(observer, case)), 1)
+    for like in (None, *alike):
+        swept = (one if like is None else _with_values_of(like, one) for one in extents(observer.operator))
+        tried = (_threshold(observer, one, cases) for one in swept)
+        found = [_of_all_values(observer, one) for one in tried if one is not None]
         values = (_of_values(observer, one) for one in found)
         yield from (one for one in values if one is not None)
-        yield from (one for one in found if one.instead or not _is_refuted(observer, one, (*shown, *wrong)))
+        yield from (one for one in found if one.instead or not _is_refuted(observer, one, (*cases, *wrong)))
+        if found:
+            return
+
+
+def _with_values_of(like: Description, extent: Extent) -> Extent:
+    """The extent, swept with the values and the eps of a case."""
+
+    def case(size: int, place: int) -> Mapping[str, object]:
+        fields = extent.case(size, place)
+        groups = tuple(islice(cycle(like.groups), len(fields["groups"])))  # type: ignore[arg-type]
+        kept = {name: getattr(like, name) for name in ("eps", "gamma", "beta", "cotangent")}
+        return {**fields, **kept, "groups": groups}
+
+    return attrs.evolve(extent, case=case)
 
 
 def _threshold(observer: Observer, extent: Extent, shown: Sequence[Case]) -> Threshold | None:
