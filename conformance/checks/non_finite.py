@@ -20,7 +20,7 @@ from .groups import group_count
 from .registry import check, recipes
 from .relations import same
 from .showing import judge_shown
-from .ways_to_call import results_in_each_way
+from .ways_to_call import is_read_in, results_in_each_way
 
 _INFINITIES = (np.inf, -np.inf)
 
@@ -136,11 +136,13 @@ def _shows(case: Case) -> bool:
 
 
 def _judged(
-    subject: Subject, bad: Case, masks: Mapping[str, np.ndarray], note: str, *, nan: bool, gradients: bool
+    subject: Subject, case: Case, bad: Case, masks: Mapping[str, np.ndarray], note: str, *, nan: bool, gradients: bool
 ) -> Iterator[Finding]:
     """Judge whether each result is NaN, or at least not finite, where it must be, in each way to call."""
-    for where_called, results in results_in_each_way(subject, bad, gradients=gradients):
-        yield from judge_shown(bad, results, masks, f"{note}{where_called}", nan=nan)
+    for where_called, layout, results in results_in_each_way(subject, bad, gradients=gradients):
+        for finding in judge_shown(bad, results, masks, f"{note}{where_called}", nan=nan):
+            if not (finding.violated and layout and not is_read_in(subject, case, layout)):
+                yield finding
 
 
 def _outputs_shown(bad: PoisonedCase) -> dict[str, np.ndarray]:
@@ -164,7 +166,7 @@ def nan_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     masks = _outputs_shown(bad)
     if case.record.normalises and not (case.record.composed or _inference(case)):
         masks["dx"] = bad.dx  # the root of its group is NaN, and a factor of all of its dx
-    yield from _judged(subject, bad.case, masks, "a NaN in x was swallowed", nan=True, gradients=gradients)
+    yield from _judged(subject, case, bad.case, masks, "a NaN in x was swallowed", nan=True, gradients=gradients)
 
 
 @check("CM-N4", when=_shows, raising="violates")
@@ -174,7 +176,7 @@ def infinity_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     for poison in _INFINITIES:
         bad = _poisoned(case, poison)
         note = f"{poison} in x was swallowed"
-        yield from _judged(subject, bad.case, _outputs_shown(bad), note, nan=False, gradients=gradients)
+        yield from _judged(subject, case, bad.case, _outputs_shown(bad), note, nan=False, gradients=gradients)
 
 
 def _has_gradients(subject: Subject, case: Case) -> bool:
@@ -193,7 +195,8 @@ def parts_show(subject: Subject, case: Case) -> Iterator[Finding]:
     gradients = _has_gradients(subject, case)
     for name in _leaves_that_count(case):
         bad, shown = _nan_in_leaf(case, name)
-        yield from _judged(subject, bad, {"y": shown}, f"a NaN in {name} was swallowed", nan=True, gradients=gradients)
+        note = f"a NaN in {name} was swallowed"
+        yield from _judged(subject, case, bad, {"y": shown}, note, nan=True, gradients=gradients)
 
 
 def _leaves_that_count(case: Case) -> list[str]:

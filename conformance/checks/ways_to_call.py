@@ -20,9 +20,9 @@ Results = dict[str, np.ndarray]
 _LAYOUTS = ("transposed", "strided")
 
 
-def results_in_each_way(subject: Subject, case: Case, *, gradients: bool) -> Iterator[tuple[str, Results]]:
+def results_in_each_way(subject: Subject, case: Case, *, gradients: bool) -> Iterator[tuple[str, str, Results]]:
     """
-    The outputs of a call untracked, in inference mode and with x in other layouts, each with words that tell the way.
+    The outputs of a call untracked, in inference mode and with x in other layouts, each with words and that layout.
 
     With ``gradients`` also the outputs and gradients of a call that tracks them. A way that fails is left out: CM-P6 or
     CM-V1 is about it.
@@ -34,13 +34,20 @@ def results_in_each_way(subject: Subject, case: Case, *, gradients: bool) -> Ite
     asked += [partial(subject.outputs, case, "inference")] if own_inference else []
     asked += [partial(subject.tracked, case)] if gradients else []
     subject.prefetch(case, [*asked, *(lambda call=call: call().outputs() for call in laid_out.values())])
-    yield from subject.outputs_in_modes(case)
+    for where_called, outputs in subject.outputs_in_modes(case):
+        yield where_called, "", outputs
     if own_inference:
         with contextlib.suppress(TargetRaised, BadOutput, Unsupported):
-            yield " in the framework's inference mode", subject.outputs(case, "inference")
+            yield " in the framework's inference mode", "", subject.outputs(case, "inference")
     if gradients:
         outputs, found = subject.tracked(case)
-        yield " where gradients are tracked", {**outputs, **found}
+        yield " where gradients are tracked", "", {**outputs, **found}
     for layout, call in laid_out.items():
         with contextlib.suppress(TargetRaised, BadOutput, Unsupported):
-            yield f", x {layout}", checked_shapes(call().outputs(), case)
+            yield f", x {layout}", layout, checked_shapes(call().outputs(), case)
+
+
+def is_read_in(subject: Subject, case: Case, layout: str) -> bool:
+    """Whether x is read as it lies in a layout; if not, CM-V1 is about it."""
+    outputs = subject.start(case, layouts={"x": layout}, wrt=()).outputs()
+    return not any(subject.judge_output(case, name, value).violated for name, value in outputs.items())
