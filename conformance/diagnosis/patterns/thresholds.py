@@ -94,6 +94,8 @@ def thresholds(observer: Observer, violated: Sequence[Description], wrong: Seque
         swept = (one if like is None else _with_values_of(like, one) for one in extents(observer.operator))
         tried = (_threshold(observer, one, cases) for one in swept)
         found = [_of_all_values(observer, one) for one in tried if one is not None]
+        if like is not None:  # values that show it at every size seem to be allowed from some size on
+            found = [one for one in found if one.right_up_to]
         values = (_of_values(observer, one) for one in found)
         yield from (one for one in values if one is not None)
         yield from (one for one in found if one.instead or not _is_refuted(observer, one, (*cases, *wrong)))
