@@ -25,6 +25,7 @@ _NEAR: Kinds = tuple(("near_eps", index) for index in (0, 1, 2, 5))
 
 _LAYOUTS = frozenset(("CM-V1", "CM-V2", "CM-V3"))
 _NON_FINITE = frozenset(("CM-N1", "CM-N3", "CM-N4", "CM-N6", "CM-N7"))
+#: 16-bit data with float32 parameters.
 _WIDE = {"mixed": True, "only": True, "requirements": frozenset(("CM-D1", "CM-D2", "CM-D3"))}
 _NO_PARAMETERS = {"gamma": "none", "beta": "none"}
 

@@ -24,8 +24,8 @@ def results_in_each_way(subject: Subject, case: Case, *, gradients: bool) -> Ite
     """
     The outputs of a call untracked, in inference mode and with x in other layouts, each with words and that layout.
 
-    With ``gradients`` also the outputs and gradients of a call that tracks them. A way that fails is left out: CM-P6 or
-    CM-V1 is about it.
+    With ``gradients`` also the outputs and gradients of a call that tracks them. A call that raises in inference mode
+    or in another layout is left out: where it raises for every x, CM-P6 or CM-V1 says so.
     """
     layouts = [one for one in _LAYOUTS if one in subject.target.layouts and why_not(case.x, one) is None]
     laid_out = {one: partial(subject.start, case, layouts={"x": one}, wrt=()) for one in layouts}

@@ -254,7 +254,8 @@ def _add_failure(
     elif isinstance(failure, MissingGradient) and failure_is_about(check, subject, case, failure):
         # CM-T3 judges the plain call of a case. What is missing in another call of this check, nobody else judges.
         add(Finding(called, violated=True, output=output, note=note, failure=failure_shown(failure)))
-    elif not case.mixed:  # a target need not take float32 parameters beside 16-bit data: CM-D1 is about that
+    elif not case.mixed or failure_is_about(check, subject, case, failure):
+        # A target need not take float32 parameters beside 16-bit data: CM-D1 says that it takes no such plain call.
         # No counterexample shows the line of an error, so its reason does.
         line = failure.where if isinstance(failure, TargetRaised) else None
         at = f", at {line.with_source}" if line is not None else ""

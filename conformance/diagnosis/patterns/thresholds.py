@@ -94,7 +94,7 @@ def thresholds(observer: Observer, violated: Sequence[Description], wrong: Seque
         swept = (one if like is None else _with_values_of(like, one) for one in extents(observer.operator))
         tried = (_threshold(observer, one, cases) for one in swept)
         found = [_of_all_values(observer, one) for one in tried if one is not None]
-        if like is not None:  # values that show it at every size seem to be allowed from some size on
+        if like is not None:  # what is wrong at every size, by less and less, is not about sizes
             found = [one for one in found if one.right_up_to]
         values = (_of_values(observer, one) for one in found)
         yield from (one for one in values if one is not None)
