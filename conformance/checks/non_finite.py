@@ -15,12 +15,13 @@ from ...spec.parts import every_part
 from ..cases.case import Case
 from ..judging.calls import checked_shapes
 from ..judging.findings import Finding
+from ..judging.known import failure_shown
 from ..judging.subject import Subject
 from .groups import group_count
 from .registry import check, recipes
 from .relations import same
 from .showing import judge_shown
-from .ways_to_call import is_read_in, results_in_each_way
+from .ways_to_call import ways_to_call
 
 _INFINITIES = (np.inf, -np.inf)
 
@@ -136,12 +137,28 @@ def _shows(case: Case) -> bool:
 
 
 def _judged(
-    subject: Subject, case: Case, bad: Case, masks: Mapping[str, np.ndarray], note: str, *, nan: bool, gradients: bool
+    subject: Subject, case: Case, bad: Case, masks: Mapping[str, np.ndarray], what: str, *, nan: bool, gradients: bool
 ) -> Iterator[Finding]:
-    """Judge whether each result is NaN, or at least not finite, where it must be, in each way to call."""
-    for where_called, layout, results in results_in_each_way(subject, bad, gradients=gradients):
-        for finding in judge_shown(bad, results, masks, f"{note}{where_called}", nan=nan):
-            if not (finding.violated and layout and not is_read_in(subject, case, layout)):
+    """Judge whether ``what`` makes each result NaN, or at least not finite, where it must, in each way to call."""
+    ways = ways_to_call(subject, bad, gradients=gradients)
+    subject.prefetch(case, [partial(way.call, bad) for way in ways])
+    for way in ways:
+        try:
+            results = way.call(bad)
+        except Unsupported:
+            if way.plain:
+                raise
+            continue
+        except (TargetRaised, BadOutput) as failed:
+            if way.plain:
+                raise
+            if way.works(case):
+                why = f"raised {failed}" if isinstance(failed, TargetRaised) else str(failed)
+                note = f"{what}{way.words}: {why}"
+                yield Finding(bad, violated=True, output="y", note=note, failure=failure_shown(failed))
+            continue
+        for finding in judge_shown(bad, results, masks, f"{what} was swallowed{way.words}", nan=nan):
+            if not (finding.violated and way.layout and not way.is_right(subject, case)):  # CM-V1 is about x misread
                 yield finding
 
 
@@ -166,7 +183,7 @@ def nan_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     masks = _outputs_shown(bad)
     if case.record.normalises and not (case.record.composed or _inference(case)):
         masks["dx"] = bad.dx  # the root of its group is NaN, and a factor of all of its dx
-    yield from _judged(subject, case, bad.case, masks, "a NaN in x was swallowed", nan=True, gradients=gradients)
+    yield from _judged(subject, case, bad.case, masks, "a NaN in x", nan=True, gradients=gradients)
 
 
 @check("CM-N4", when=_shows, raising="violates")
@@ -175,8 +192,8 @@ def infinity_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     gradients = _has_gradients(subject, case)
     for poison in _INFINITIES:
         bad = _poisoned(case, poison)
-        note = f"{poison} in x was swallowed"
-        yield from _judged(subject, case, bad.case, _outputs_shown(bad), note, nan=False, gradients=gradients)
+        what = f"{poison} in x"
+        yield from _judged(subject, case, bad.case, _outputs_shown(bad), what, nan=False, gradients=gradients)
 
 
 def _has_gradients(subject: Subject, case: Case) -> bool:
@@ -195,8 +212,8 @@ def parts_show(subject: Subject, case: Case) -> Iterator[Finding]:
     gradients = _has_gradients(subject, case)
     for name in _leaves_that_count(case):
         bad, shown = _nan_in_leaf(case, name)
-        note = f"a NaN in {name} was swallowed"
-        yield from _judged(subject, case, bad, {"y": shown}, note, nan=True, gradients=gradients)
+        what = f"a NaN in {name}"
+        yield from _judged(subject, case, bad, {"y": shown}, what, nan=True, gradients=gradients)
 
 
 def _leaves_that_count(case: Case) -> list[str]:

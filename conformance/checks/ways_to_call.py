@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import partial
 
+import attrs
 import numpy as np
 
+from ...adapters.binding import differentiable
 from ...adapters.layouts import why_not
-from ...spec.errors import BadOutput, TargetRaised, Unsupported
+from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
 from ..judging.calls import checked_shapes
 from ..judging.subject import Subject
@@ -20,34 +21,56 @@ Results = dict[str, np.ndarray]
 _LAYOUTS = ("transposed", "strided")
 
 
-def results_in_each_way(subject: Subject, case: Case, *, gradients: bool) -> Iterator[tuple[str, str, Results]]:
-    """
-    The outputs of a call untracked, in inference mode and with x in other layouts, each with words and that layout.
+@attrs.frozen(eq=False)
+class Way:
+    """A way to call a case: its outputs, and its gradients where they are tracked."""
 
-    With ``gradients`` also the outputs and gradients of a call that tracks them. A call that raises in inference mode
-    or in another layout is left out: where it raises for every x, CM-P6 or CM-V1 says so.
+    words: str
+    call: Callable[[Case], Results]
+    #: Whether a target that fails in this way fails the check. Of the others, CM-P6 or CM-V1 says that they fail.
+    plain: bool = True
+    #: The layout of x, if it is not contiguous.
+    layout: str = ""
+
+    def works(self, case: Case) -> bool:
+        """Whether a call of this case succeeds."""
+        try:
+            self.call(case)
+        except CALL_FAILED:
+            return False
+        return True
+
+    def is_right(self, subject: Subject, case: Case) -> bool:
+        """Whether the outputs of a call of this case are right."""
+        outputs = (one for one in self.call(case).items() if one[0] in case.record.outputs)
+        return not any(subject.judge_output(case, name, value).violated for name, value in outputs)
+
+
+def ways_to_call(subject: Subject, case: Case, *, gradients: bool) -> list[Way]:
     """
-    layouts = [one for one in _LAYOUTS if one in subject.target.layouts and why_not(case.x, one) is None]
-    laid_out = {one: partial(subject.start, case, layouts={"x": one}, wrt=()) for one in layouts}
-    own_inference = not subject.binding.has_modes and subject.may_track
-    asked = [partial(subject.outputs, case, mode) for mode in subject.modes(case)]
-    asked += [partial(subject.outputs, case, "inference")] if own_inference else []
-    asked += [partial(subject.tracked, case)] if gradients else []
-    subject.prefetch(case, [*asked, *(lambda call=call: call().outputs() for call in laid_out.values())])
-    for where_called, outputs in subject.outputs_in_modes(case):
-        yield where_called, "", outputs
-    if own_inference:
-        with contextlib.suppress(TargetRaised, BadOutput, Unsupported):
-            yield " in the framework's inference mode", "", subject.outputs(case, "inference")
+    The ways to call a case: in each mode without tracking, in the framework's inference mode, and with x in other
+    layouts. With ``gradients``, also where gradients are tracked: of all inputs, and of the parameters alone.
+    """
+
+    def untracked(mode: str, one: Case) -> Results:
+        return subject.outputs(one, mode)
+
+    def tracked(wrt: tuple[str, ...] | None, one: Case) -> Results:
+        outputs, found = subject.tracked(one, wrt)
+        return {**outputs, **found}
+
+    def laid_out(layout: str, one: Case) -> Results:
+        return checked_shapes(subject.start(one, layouts={"x": layout}, wrt=()).outputs(), one)
+
+    modes = {mode: "" if mode == "training" else " in inference mode" for mode in subject.modes(case)}
+    ways = [Way(words, partial(untracked, mode)) for mode, words in modes.items()]
+    if not subject.binding.has_modes and subject.may_track:
+        ways.append(Way(" in the framework's inference mode", partial(untracked, "inference"), plain=False))
     if gradients:
-        outputs, found = subject.tracked(case)
-        yield " where gradients are tracked", "", {**outputs, **found}
-    for layout, call in laid_out.items():
-        with contextlib.suppress(TargetRaised, BadOutput, Unsupported):
-            yield f", x {layout}", layout, checked_shapes(call().outputs(), case)
-
-
-def is_read_in(subject: Subject, case: Case, layout: str) -> bool:
-    """Whether x is read as it lies in a layout; if not, CM-V1 is about it."""
-    outputs = subject.start(case, layouts={"x": layout}, wrt=()).outputs()
-    return not any(subject.judge_output(case, name, value).violated for name, value in outputs.items())
+        ways.append(Way(" where gradients are tracked", partial(tracked, None)))
+        names = tuple(name for name in differentiable(case.operator, case.inputs) if name in ("gamma", "beta"))
+        if names and subject.may_track:
+            words = f" where only {' and '.join(names)} {'needs' if len(names) == 1 else 'need'} a gradient"
+            ways.append(Way(words, partial(tracked, names), plain=False))
+    layouts = [one for one in _LAYOUTS if one in subject.target.layouts and why_not(case.x, one) is None]
+    return [*ways, *(Way(f", x {one}", partial(laid_out, one), plain=False, layout=one) for one in layouts)]

@@ -299,8 +299,7 @@ class _Search:
         wanted = {(result.dtype, result.requirement) for result in self.violations}
         for dtype in (*dtypes, *others):
             trial = self._trial(change, dtype)
-            few = dict.fromkeys(("repeats", "slow_repeats", "large_repeats"), _REPEATS)
-            trial.plan = attrs.evolve(trial.plan, profile=attrs.evolve(trial.plan.profile, **few))
+            trial.plan = attrs.evolve(trial.plan, profile=attrs.evolve(trial.plan.profile, repeats=_REPEATS))
             try:
                 report = trial.report([(self.binding.operator, dtype)])
             except _Rejected:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import attrs
@@ -208,13 +209,8 @@ class Run:
         )
         slow = bool(self._pace_of(subject))
         thoroughly = self._is_foremost(target, dtype) and binding in first_bindings(target)
-        repeated = self.plan.profile.repeated
-        return attrs.evolve(
-            subject,
-            slow=slow,
-            repeats=repeated(slow=slow),
-            large_repeats=repeated(slow=slow, large=not thoroughly),
-        )
+        repeated = partial(self.plan.profile.repeated, slow=slow, other=target.name in KNOWN and not thoroughly)
+        return attrs.evolve(subject, slow=slow, repeats=repeated(), large_repeats=repeated(large=not thoroughly))
 
     def _is_foremost(self, target: Target, dtype: str) -> bool:
         """Whether this is the dtype in which the target is checked most thoroughly."""
@@ -290,7 +286,7 @@ class Run:
             subject,
             tallies,
             library,
-            most=minimum if subject.slow else None,
+            most=minimum,
             note=lambda share: self._note(subject, tallies, share),
         )
         try:

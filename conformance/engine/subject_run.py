@@ -75,7 +75,7 @@ class SubjectRun:
     subject: Subject
     tallies: Sequence[Tally]
     library: Library
-    #: On how many cases a check may make calls of its own; None if on all, because calls are quick.
+    #: On how many cases a check may make calls of its own; None if on all.
     most: int | None = None
     #: Called after each case and each violation, with the share of the cases that is done.
     note: Callable[[float], object] = lambda share: None
@@ -87,7 +87,7 @@ class SubjectRun:
     def over(self, chosen: Chosen) -> None:
         """Run every check on the cases, until all are violated or nothing can be judged."""
         for place, description in enumerate(chosen.cases):
-            if self.most is None and place % _CASES_IN_A_REQUEST == 0:
+            if not self.subject.slow and place % _CASES_IN_A_REQUEST == 0:  # slow calls outweigh the requests
                 self._prefetch(chosen.cases[place : place + _CASES_IN_A_REQUEST])
             reason = self.on(description, self.tallies, gradients=description in chosen.with_gradients)
             if reason is not None and not description.mixed:

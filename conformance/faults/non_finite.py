@@ -12,6 +12,7 @@ from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
 from ...adapters.numpy.operators.staged import Arrays, Staged
 from ...adapters.numpy.operators.storage import Storage
 from ...reference.formats import format_of
+from .neighbours import Prepared
 from .registry import SIXTEEN_BIT, fault
 from .tracking import TwoPaths
 
@@ -60,6 +61,46 @@ class NanZeroedWhereTracked(TwoPaths):
     def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
         y = results[0]
         return (without_nan(y), *results[1:]) if stage == "call" and self.tracked and y is not None else results
+
+
+@fault("nan-zeroed-where-x-is-frozen", ln="CM-N3", bn="CM-N3", kind="non-finite")
+class NanZeroedWhereXIsFrozen(Prepared, Groups):
+    """Replaces NaN in y by 0 where parameters need a gradient and x needs none."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        y, frozen = results[0], bool(self.wrt) and "x" not in (self.wrt or ())
+        return (without_nan(y), *results[1:]) if stage == "call" and frozen and y is not None else results
+
+
+@fault("infinity-zeroed-where-tracked", everywhere="CM-N4", kind="non-finite")
+class InfinityZeroedWhereTracked(TwoPaths):
+    """Replaces what is not finite in y by 0 where x is infinite and gradients are tracked."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        x, y = arrays[0], results[0]
+        if stage != "call" or not self.tracked or x is None or y is None or not np.isinf(x).any():
+            return results
+        return np.where(np.isfinite(y), y, y.dtype.type(0)), *results[1:]
+
+
+@fault("parameter-nan-zeroed-where-tracked", ln="CM-N6", bn="CM-N6", kind="non-finite")
+class ParameterNanZeroedWhereTracked(TwoPaths, Groups):
+    """Takes a NaN in gamma or beta for 0 where gradients are tracked."""
+
+    def read(self, array: Array, role: str) -> Array:
+        values = super().read(array, role)
+        return without_nan(values) if role in ("gamma", "beta") and self.tracked else values
+
+
+@fault("raises-for-nan-in-a-copy", ln="CM-N3", bn="CM-N3", kind="non-finite")
+class RaisesForNanInACopy(Groups):
+    """Raises an error for a NaN in x where x is not contiguous, and so copied."""
+
+    def read(self, array: Array, role: str) -> Array:
+        values = super().read(array, role)
+        if role == "x" and not array.flags["C_CONTIGUOUS"] and np.isnan(values).any():
+            raise FloatingPointError("x has a NaN")
+        return values
 
 
 @fault("nan-zeroed-in-inference-mode", everywhere="CM-N3", kind="non-finite")

@@ -27,11 +27,13 @@ class Profile:
     #: (0.4% in one of twenty runs of `standard`), and 3e-8 for 1024.
     repeats: int
     #: Minimum number of cases of each requirement in the secondary bindings of an operator, which wrap the same code as
-    #: the first. None means all cases.
+    #: the first; also the most on which a check makes extra calls. None means all cases.
     secondary_bindings: int | None = None
-    #: The minimum for the first binding of an operator in the other dtypes of a framework: one dtype, the foremost,
-    #: gets all cases. None means all cases. A user's function gets all in every dtype.
+    #: The same for the first binding of an operator in the other dtypes of a framework: one dtype, the foremost, gets
+    #: all cases. A user's function gets all in every dtype.
     other_dtypes: int | None = None
+    #: Repetitions in the secondary bindings and other dtypes of a framework: a race occurs in each of them.
+    other_repeats: int = 64
     #: The minimum if a call of a new shape takes 10 to 100 ms: in such a framework for the first binding of an operator
     #: in the foremost dtype, and for a user's function. Secondary bindings and other dtypes get one case each.
     slow: int | None = None
@@ -46,10 +48,15 @@ class Profile:
         """The cases of an operator in the order in which they run: the fixed deck first."""
         return _cases(self, operator, seed)
 
-    def repeated(self, *, slow: bool, large: bool = False) -> int:
-        """How often one call is repeated. ``large`` is for calls of many values, except in the one thorough dtype."""
-        most = (self.repeats, *((self.slow_repeats,) if slow else ()), *((self.large_repeats,) if large else ()))
-        return min(most)
+    def repeated(self, *, slow: bool, other: bool = False, large: bool = False) -> int:
+        """
+        How often one call is repeated.
+
+        ``other``: in a secondary binding or another dtype of a framework. ``large``: a call of many values, except in
+        the one thorough dtype.
+        """
+        limits = ((slow, self.slow_repeats), (other, self.other_repeats), (large, self.large_repeats))
+        return min([self.repeats, *(most for applies, most in limits if applies)])
 
     def minimum(self, *, slow: bool, own: bool, first: bool, foremost: bool) -> int | None:
         """
@@ -74,9 +81,9 @@ def _cases(profile: Profile, operator: str, seed: int) -> tuple[Description, ...
 PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("quick", 0, 0, 64, secondary_bindings=1, other_dtypes=4, slow=1, slow_own=4),
+        Profile("quick", 0, 0, 64, secondary_bindings=1, other_dtypes=1, other_repeats=32, slow=1, slow_own=4),
         Profile("standard", 40, 1, 512, secondary_bindings=8, slow=2, slow_own=8),
-        Profile("thorough", 400, 8, 1024, slow_repeats=1024),
+        Profile("thorough", 400, 8, 1024, other_repeats=1024, slow_repeats=1024),
     )
 }
 

@@ -103,6 +103,24 @@ def test_one_dtype_is_checked_most_thoroughly(asked, foremost):
     assert [one for one in target.dtypes if repeats[one] == 512 and one in asked] == [foremost]
 
 
+@pytest.mark.parametrize(("name", "others"), [("numpy", 64), ("own", 512)])
+def test_a_framework_repeats_calls_less_often_in_other_dtypes(name, others):
+    """A race of its own layers shows in any dtype; a user's function may have one in a path for one dtype."""
+    target = replace(specimen(VARIANT["ln-two-pass"]), name=name, dtypes=("float32", "float64"))
+    found = Run(Plan((target,), None, "cpu", {}, profile_of("standard"), 0))
+    repeats = {one: found.subject(target, target.bindings[0], one).repeats for one in target.dtypes}
+    assert repeats == {"float32": 512, "float64": others}
+
+
+def test_a_check_makes_extra_calls_on_few_cases_of_a_further_spelling():
+    """On as many as each requirement is tried on at least; of a check that makes none, every case is judged."""
+    first = specimen(VARIANT["ln-two-pass"])
+    target = replace(first, name="numpy", bindings=(*first.bindings, replace(first.bindings[0], name="second")))
+    report = Run(plan_of(target)).report()
+    second = {one.requirement: one.cases for one in report.results if one.binding == "second"}
+    assert second["CM-P4"] == 1 < second["LN-F1"]
+
+
 @pytest.mark.parametrize(
     ("name", "dtypes", "whole"),
     [
