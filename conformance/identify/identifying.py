@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..api import DEFAULT_LIMITS, requested
 from ..compare.catalogue import probes_of
 from ..compare.comparison import Comparison
-from ..compare.run import DEFAULT_LIMITS, OneTarget, measure
+from ..compare.run import OneTarget, measured_table
 from ..compare.table import Cell, Kind
 from ..engine.progress import Listener
 from ..reporting.numbers import ratio_text
@@ -44,11 +45,11 @@ def identify(
     Raises a NormspecError, before anything is measured, if the request cannot be carried out.
     """
     targets = target if isinstance(target, (list, tuple)) else [target]
-    found = measure(
-        targets, op=op, dtype=dtype, device=device, framework=framework, all_bindings=all_bindings, python=python,
-        time_limit=time_limit, memory_limit=memory_limit, parameters=parameters, layout=layout, fixed=fixed,
-        progress=progress, every_operator=True,
+    request = requested(
+        targets, op=op, device=device, framework=framework, python=python, time_limit=time_limit,
+        memory_limit=memory_limit, parameters=parameters, layout=layout, fixed=fixed, cache=False,
     )  # fmt: skip
+    found = measured_table(targets, request, dtype, all_bindings=all_bindings, progress=progress, every_operator=True)
     cards = tuple(_cards(found))
     failing = [bool(card.failing) for card in cards]
     status = 2 if failing and all(failing) else found.exit_status or (3 if any(failing) else 0)
