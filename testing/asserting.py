@@ -13,7 +13,7 @@ from ..conformance.judging.truth import owner_of
 from ..reference.arguments import channel_from_front, group_count, nonnegative, sample_channels, trailing_shape
 from ..reference.formats import FORMATS
 from ..spec.operators import OPERATORS, Groups
-from . import judging
+from . import in_blocks
 from .arrays import array, optional
 from .call import Call, sampled
 from .cause import Mistake, mistakes
@@ -91,12 +91,12 @@ def _judgements(
 ) -> dict[str, Judgement]:
     """Judge every result; those of x's shape come first."""
     groups = sampled(call, options.sample, options.seed)
-    summed = next((name for name in got if name not in judging.X_SHAPED), "")
+    summed = next((name for name in got if name not in in_blocks.X_SHAPED), "")
     if summed and groups is not None and not call.layout.along_columns:
         raise ValueError(
             f"{summed} is a sum over all groups, which a sample of them does not tell: leave out sample or {summed}"
         )
-    return judging.judge(call, got, g, groups, options)
+    return in_blocks.judge(call, got, g, groups, options)
 
 
 def _error_message(
@@ -104,7 +104,7 @@ def _error_message(
 ) -> str:
     """The error message: with the mistake if it is known, else with the option that would have allowed the result."""
     causes: tuple[Mistake, ...] = ()
-    if judgement.name in judging.X_SHAPED:
+    if judgement.name in in_blocks.X_SHAPED:
         causes = mistakes(call, {judgement.name: got}, g, judgement.groups_outside)
     return message(judgement, causes, "" if causes else _allowing_option(call, judgement.name, got, g, options))
 
@@ -132,7 +132,7 @@ def checked_envelopes(
     given, settings, cotangent = _arguments(operator, inputs, settings, g, gradients="dx" in names)
     x = given["x"]
     assert x is not None
-    return judging.envelopes(Call(operator, given, settings, x.dtype, chosen.accuracy), names, cotangent, chosen)
+    return in_blocks.envelopes(Call(operator, given, settings, x.dtype, chosen.accuracy), names, cotangent, chosen)
 
 
 def _arguments(

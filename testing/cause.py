@@ -12,7 +12,7 @@ from ..conformance.diagnosis.answers import CLEARLY_WRONG, Values
 from ..reference.formats import format_of
 from ..spec.operators import Groups
 from .call import Call
-from .judging import envelopes
+from .in_blocks import envelopes
 from .options import JudgementOptions
 
 #: Up to this many values of x, every known mistake runs on all groups; on larger data it runs on a few groups with

@@ -50,7 +50,7 @@ def report_on(
         if resume:
             raise NothingToResume(_why_not(request, cluster))
         from ..running.choice import executor
-        from ..running.judging import judged
+        from ..running.merging import judged
 
         return judged(request, executor(request, jobs=jobs, cluster=cluster), listener)
     interdependent = _is_interdependent(request)

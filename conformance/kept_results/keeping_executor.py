@@ -13,7 +13,7 @@ from ..requests.request import Request
 from ..results.report import Report
 from ..running.choice import executor
 from ..running.executor import Judged, UnitListener, finished
-from ..running.judging import judged
+from ..running.merging import judged
 from ..running.processes import Processes
 from ..running.single_process import SingleProcess
 from ..running.unit import Unit

@@ -1,4 +1,4 @@
-"""The main function of another process (judging_process.py): it opens a request, and answers questions about it."""
+"""The main function of another process (answering_process.py): it opens a request, and answers questions about it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from ...adapters.worker.limits import die_with_parent
 from ...spec.errors import NormspecError
-from .judging_process import LENGTH
+from .answering_process import LENGTH
 from .message import Message, unit_of
 from .single_process import SingleProcess
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..reporting.versions import versions
 from ..sources import sources
-from .judging_process import JudgingProcess, ProcessEnded
+from .answering_process import AnsweringProcess, ProcessEnded
 
 #: Seconds after the last question until a request is dropped, because the program that made it must be gone.
 FORGOTTEN = 600.0
@@ -43,14 +43,14 @@ class _HeldRequest:
         self._key = key
         self._folder = tempfile.TemporaryDirectory(prefix="normspec-", ignore_cleanup_errors=True)
         self._changing = threading.Lock()
-        self._idle: list[tuple[str, JudgingProcess]] = []
-        self._busy: list[JudgingProcess] = []
+        self._idle: list[tuple[str, AnsweringProcess]] = []
+        self._busy: list[AnsweringProcess] = []
         self._over = False
         self._timer: threading.Timer | None = None
 
     def answer(self, message: str, files: Mapping[str, bytes], question: str) -> bytes | str:
         with self._changing:
-            other = self._taken(message) or JudgingProcess.started(self._placed(message, files))
+            other = self._taken(message) or AnsweringProcess.started(self._placed(message, files))
             self._busy.append(other)
             self._wait()
         ended = False
@@ -62,7 +62,7 @@ class _HeldRequest:
         finally:
             self._give_back(message, other, ended=ended)
 
-    def _taken(self, message: str) -> JudgingProcess | None:
+    def _taken(self, message: str) -> AnsweringProcess | None:
         """An idle process that opened this request."""
         for place, (other_message, other) in enumerate(self._idle):
             if other_message == message:
@@ -70,7 +70,7 @@ class _HeldRequest:
                 return other
         return None
 
-    def _give_back(self, message: str, other: JudgingProcess, *, ended: bool) -> None:
+    def _give_back(self, message: str, other: AnsweringProcess, *, ended: bool) -> None:
         with self._changing:
             self._busy.remove(other)
             closing = [other] if ended or self._over else []

@@ -15,8 +15,8 @@ from ...spec.errors import NormspecError
 from ..judging.defects import trace
 from ..requests.request import Request
 from ..results.report import Report
+from .answering_process import AnsweringProcess, ProcessEnded
 from .executor import Judged, UnitListener, finished
-from .judging_process import JudgingProcess, ProcessEnded
 from .message import Message, question_to_judge
 from .single_process import SingleProcess
 from .unit import Offer, Unit
@@ -63,7 +63,7 @@ class Processes:
         """``first`` judges in this process. If it is given, its targets are open already, and stay open."""
         self._first, self._opens = first or SingleProcess(request, processes=count), first is None
         self._told, self._count = Message.of(request), count
-        self._others: list[JudgingProcess] = []
+        self._others: list[AnsweringProcess] = []
         self._threads: list[threading.Thread] = []
         self._left = UnitQueue(())
         #: Messages from the threads of the other processes. None means that one of them is finished.
@@ -74,7 +74,7 @@ class Processes:
         try:
             with contextlib.suppress(OSError):  # if one cannot start, the first process judges its units
                 for _ in range(self._count - 1):
-                    self._others.append(JudgingProcess.started(self._told.to_json()))
+                    self._others.append(AnsweringProcess.started(self._told.to_json()))
             if self._opens:
                 self._first.__enter__()
         except BaseException:
@@ -139,7 +139,7 @@ class Processes:
         unit = self._left.take()
         return None if unit is None else _OwnUnit(unit)
 
-    def _hand_out(self, other: JudgingProcess, paces: Mapping[str, str], listener: UnitListener | None) -> None:
+    def _hand_out(self, other: AnsweringProcess, paces: Mapping[str, str], listener: UnitListener | None) -> None:
         """Let another process judge one unit after the other until none is left."""
         try:
             while (unit := self._left.take()) is not None:

@@ -22,7 +22,7 @@ from ...conformance.requests.request import Request
 from ...conformance.results.report import Report
 from ...conformance.running.choice import process_count
 from ...conformance.running.executor import Judged
-from ...conformance.running.judging import merged_report
+from ...conformance.running.merging import merged_report
 from ...conformance.running.processes import Processes
 from ...conformance.running.single_process import SingleProcess
 from ...conformance.running.unit import Unit

@@ -17,7 +17,7 @@ from normspec.conformance.engine import engine, subject_run
 from normspec.conformance.reporting.render import print_report
 from normspec.conformance.requests.profiles import Profile
 from normspec.conformance.requests.request import Request
-from normspec.conformance.running.judging_process import JudgingProcess, ProcessEnded
+from normspec.conformance.running.answering_process import AnsweringProcess, ProcessEnded
 from normspec.conformance.running.processes import Processes
 
 from .runs import FAULT, VARIANT, run, specimen
@@ -88,7 +88,7 @@ def test_an_exception_while_shrinking_leaves_the_violation(monkeypatch: pytest.M
 def test_another_process_hides_no_defect(raised: type[Exception], told: bool) -> None:
     """The worker's death is nothing to report; any other exception with it is a defect, and no unit is lost."""
 
-    class Broken(JudgingProcess):
+    class Broken(AnsweringProcess):
         def ask(self, question: str) -> Any:
             raise raised("beside another process")
 

@@ -8,8 +8,8 @@ import pytest
 
 from normspec import Report
 from normspec.conformance.requests.request import Request
-from normspec.conformance.running.judging import judged
-from normspec.conformance.running.judging_process import JudgingProcess, ProcessEnded
+from normspec.conformance.running.answering_process import AnsweringProcess, ProcessEnded
+from normspec.conformance.running.merging import judged
 from normspec.conformance.running.processes import Processes
 from normspec.conformance.running.unit import Unit
 
@@ -77,7 +77,7 @@ def test_processes_that_were_started_end_where_the_next_is_not_started(monkeypat
         started.append("started")
         return Started()
 
-    monkeypatch.setattr(JudgingProcess, "started", start)
+    monkeypatch.setattr(AnsweringProcess, "started", start)
     with pytest.raises(KeyboardInterrupt):
         Processes(REQUEST, 3).__enter__()
     assert started == ["started", "interrupted", "closed"]
@@ -130,7 +130,7 @@ class First:
 def test_every_unit_is_judged_once_whatever_the_other_process_does(monkeypatch, answer, elsewhere, defects, listens):
     """What another process could not judge is judged here, and what it judged is told to the listener."""
     other, heard = Other(answer), []
-    monkeypatch.setattr(JudgingProcess, "started", lambda message: other)
+    monkeypatch.setattr(AnsweringProcess, "started", lambda message: other)
     with Processes(REQUEST, 2, First(other)) as both:
         found = list(both.judged(UNITS, (lambda unit, progress: heard.append(unit)) if listens else None))
     assert {unit for unit, _ in found} == set(UNITS) and len(found) == len(UNITS)

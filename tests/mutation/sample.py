@@ -28,7 +28,7 @@ CHECKOUT = Path(__file__).parent.parent.parent
 ROOMS = (
     "reference/*.py",
     *(f"conformance/{room}/*.py" for room in ("cases", "checks", "judging", "engine", "selftest")),
-    *(f"conformance/running/{name}.py" for name in ("alone", "judging", "processes", "unit")),
+    *(f"conformance/running/{name}.py" for name in ("alone", "merging", "processes", "unit")),
     "conformance/requests/limits.py",
 )
 

@@ -14,7 +14,7 @@ from normspec.adapters.numpy.operators import IMPLEMENTATIONS
 from normspec.conformance.faults import registered
 from normspec.conformance.sound import SOUND
 from normspec.reference.accuracy import AccuracyClass
-from normspec.testing import judging, quick_accept
+from normspec.testing import in_blocks, quick_accept
 from normspec.testing.call import Call
 from normspec.testing.options import JudgementOptions
 
@@ -85,7 +85,7 @@ def test_whatever_surely_holds_is_within_the_envelope(op, dtype):
             if rows is None:
                 continue
             names = tuple(name for name in names if name != "dbeta" or op != "rms_norm")
-            for name, want in judging.envelopes(call, names, cotangent, JudgementOptions()).items():
+            for name, want in in_blocks.envelopes(call, names, cotangent, JudgementOptions()).items():
                 value, left = getattr(rows, name)()
                 exact, bound = (
                     call.rows(z, rows.groups) if value.ndim == 2 else z.ravel() for z in (want.exact, want.bound)
@@ -133,7 +133,7 @@ def test_no_mistake_is_overlooked_and_most_of_what_is_sound_is_seen_at_a_glance(
                 cotangent = None if name == "y" else g
                 held = quick_accept.surely_within(call, {name: got}, cotangent)
                 if held:
-                    (whole,) = judging._judged(call, {name: got}, cotangent, None, JudgementOptions()).values()
+                    (whole,) = in_blocks._judged(call, {name: got}, cotangent, None, JudgementOptions()).values()
                     assert whole.holds and whole.judged == got.size, (build, kind, name)
                 if kind == "usual" and build in sound:
                     seen, usual = seen + held, usual + 1
@@ -148,8 +148,8 @@ def test_how_near_it_was_is_told_whenever_one_asks(op):
         results = results_of(IMPLEMENTATIONS[op]().implementation(), call, g)
         chosen, cotangent = {name: results[name] for name in names & results.keys()}, None if names == {"y"} else g
         assert quick_accept.surely_within(call, chosen, cotangent)
-        found = judging.judge(call, chosen, cotangent, None, JudgementOptions())
-        want = judging._judged(call, chosen, cotangent, None, JudgementOptions())
+        found = in_blocks.judge(call, chosen, cotangent, None, JudgementOptions())
+        want = in_blocks._judged(call, chosen, cotangent, None, JudgementOptions())
         for value in (*chosen.values(), *call.inputs.values(), g):
             value[...] = 7
         for name, one in found.items():

@@ -18,7 +18,7 @@ from normspec.adapters.remote import host as hosting
 from normspec.adapters.remote.host import Host, Launch, Limits
 from normspec.adapters.remote.launching import environment_of_a_worker, interpreter, opened_target, start_host
 from normspec.adapters.remote.session import MOST_LOSSES, RemoteRequest
-from normspec.conformance.running.judging_process import JudgingProcess
+from normspec.conformance.running.answering_process import AnsweringProcess
 from normspec.spec.errors import (
     DeviceUnavailable,
     NormspecError,
@@ -532,7 +532,7 @@ def test_an_import_path_with_a_path_on_it(monkeypatch, call):
         assert call(target)["y"].shape == (4, 7)
     finally:
         target.close()
-    judge = JudgingProcess.started("{}")
+    judge = AnsweringProcess.started("{}")
     judge.close()
 
 

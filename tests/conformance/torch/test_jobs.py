@@ -17,10 +17,10 @@ import pytest
 import normspec
 from normspec.conformance.engine.progress import Listener
 from normspec.conformance.requests.request import Request
-from normspec.conformance.running import choice, judging_process, processes
+from normspec.conformance.running import answering_process, choice, processes
+from normspec.conformance.running.answering_process import AnsweringProcess
 from normspec.conformance.running.choice import executor, process_count
-from normspec.conformance.running.judging import judged
-from normspec.conformance.running.judging_process import JudgingProcess
+from normspec.conformance.running.merging import judged
 from normspec.spec.errors import NormspecError, NotImportable
 
 REQUEST = Request(
@@ -57,8 +57,8 @@ def told(report: normspec.Report) -> tuple[object, ...]:
 def test_several_processes_report_what_one_does(alone, monkeypatch, count):
     """Every result and every subject is the same, in the same order; and the others have done some of it."""
     done: list[normspec.Report] = []
-    ask = JudgingProcess.ask
-    monkeypatch.setattr(JudgingProcess, "ask", lambda *told: done.append(ask(*told)) or done[-1])
+    ask = AnsweringProcess.ask
+    monkeypatch.setattr(AnsweringProcess, "ask", lambda *told: done.append(ask(*told)) or done[-1])
     report = by(count)
     assert told(report) == told(alone)
     assert report.conforms and not report.partial
@@ -85,13 +85,13 @@ def test_what_is_found_does_not_depend_on_who_finds_it(tmp_path):
 )
 def test_nothing_is_lost_without_another_process(alone, monkeypatch, program):
     """Where it dies, speaks nonsense or cannot be started, the first does all."""
-    monkeypatch.setattr(judging_process, "_PYTHON", program)
+    monkeypatch.setattr(answering_process, "_PYTHON", program)
     assert told(by(None)) == told(alone)
 
 
 def test_nothing_is_lost_where_another_process_dies_at_work(alone, monkeypatch):
     """The unit that it had is done by the first, even where nothing else is left."""
-    received, killed = JudgingProcess._received, []
+    received, killed = AnsweringProcess._received, []
 
     def killed_meanwhile(self):
         if not killed:
@@ -100,7 +100,7 @@ def test_nothing_is_lost_where_another_process_dies_at_work(alone, monkeypatch):
             killed.append(self)
         return received(self)
 
-    monkeypatch.setattr(JudgingProcess, "_received", killed_meanwhile)
+    monkeypatch.setattr(AnsweringProcess, "_received", killed_meanwhile)
     assert told(by(None)) == told(alone)
     assert killed
 
@@ -120,8 +120,8 @@ def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
         if len(several) == 40:
             raise KeyboardInterrupt
 
-    close = JudgingProcess.close
-    monkeypatch.setattr(JudgingProcess, "close", lambda self: (close(self), ended.append(self._process.returncode)))
+    close = AnsweringProcess.close
+    monkeypatch.setattr(AnsweringProcess, "close", lambda self: (close(self), ended.append(self._process.returncode)))
     report = by(2, listener=pressed)
     assert report.partial and report.exit_status == 3
     assert within(report, alone)
@@ -131,7 +131,7 @@ def test_ctrl_c_keeps_what_both_have_established(alone, monkeypatch):
 @pytest.mark.parametrize("waited_for", [0, 1])
 def test_ctrl_c_keeps_what_was_established_while_another_is_waited_for(alone, monkeypatch, waited_for):
     """The first process is done: its results, and what the others have finished by then, are the report."""
-    ask, asked, established = JudgingProcess.ask, [], []
+    ask, asked, established = AnsweringProcess.ask, [], []
     received, interrupted = threading.Event(), threading.Event()
 
     def ask_and_note(self, *told):
@@ -150,7 +150,7 @@ def test_ctrl_c_keeps_what_was_established_while_another_is_waited_for(alone, mo
                 raise KeyboardInterrupt
             return super().get()
 
-    monkeypatch.setattr(JudgingProcess, "ask", ask_and_note)
+    monkeypatch.setattr(AnsweringProcess, "ask", ask_and_note)
     monkeypatch.setattr(processes, "SimpleQueue", Waited)
     report = by(3)
     assert interrupted.is_set()
@@ -166,14 +166,14 @@ def test_a_killed_run_takes_the_other_process_with_it(tmp_path, checkout):
         pytest.skip("elsewhere the second job ends when its requests do")
     code = (
         "import sys\n"
-        "from normspec.conformance.running import choice, judging_process\n"
+        "from normspec.conformance.running import choice, answering_process\n"
         "choice.cores = lambda: 2\n"
-        "started = judging_process.JudgingProcess.started.__func__\n"
+        "started = answering_process.AnsweringProcess.started.__func__\n"
         "def noted(cls, *given):\n"
         "    second = started(cls, *given)\n"
         "    open(sys.argv[1], 'w').write(str(second._process.pid) + '\\n')\n"
         "    return second\n"
-        "judging_process.JudgingProcess.started = classmethod(noted)\n"
+        "answering_process.AnsweringProcess.started = classmethod(noted)\n"
         "import normspec\nnormspec.check('torch', op=['residual', 'highway'], profile='thorough')\n"
     )
     note = tmp_path / "second"
@@ -218,9 +218,9 @@ def _runs(process: int) -> bool:
 
 def test_a_target_that_cannot_be_had_ends_the_second_job(monkeypatch):
     """The error is the first job's, and the second has ended by then."""
-    started, found = JudgingProcess.started.__func__, []
+    started, found = AnsweringProcess.started.__func__, []
     monkeypatch.setattr(
-        JudgingProcess, "started", classmethod(lambda cls, told: found.append(started(cls, told)) or found[0])
+        AnsweringProcess, "started", classmethod(lambda cls, told: found.append(started(cls, told)) or found[0])
     )
     with pytest.raises(NotImportable):
         by(None, attrs.evolve(REQUEST, targets=("torch", "exec:/bin/false")))
@@ -272,13 +272,13 @@ def test_jobs_are_a_number(asked):
 def test_another_process_ends_in_silence():
     """Without a request, and on SIGTERM before it has one."""
     process = subprocess.Popen(
-        [sys.executable, "-c", judging_process._CODE, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", answering_process._CODE, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)
     assert out == b""
     ended = subprocess.run(
-        [sys.executable, "-c", judging_process._CODE, *sys.path], input=b"", capture_output=True, check=False
+        [sys.executable, "-c", answering_process._CODE, *sys.path], input=b"", capture_output=True, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 

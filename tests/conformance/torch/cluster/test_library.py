@@ -14,7 +14,7 @@ from normspec.conformance.kept.cache_folder import NO_CACHE
 from normspec.conformance.requests.library_names import FAULT_PREFIX, SOUND_PREFIX
 from normspec.conformance.requests.request import Request
 from normspec.conformance.running.choice import executor
-from normspec.conformance.running.judging import merged_report
+from normspec.conformance.running.merging import merged_report
 from normspec.conformance.sound import DECLARED, SOUND, Sound
 
 #: Functions in one run, which share exact values. They are of several operators, so that there are units to hand out.

@@ -1,5 +1,5 @@
 """
-Another process that judges: a new normspec that receives a request and then one question after the other.
+A process that answers: a new normspec that receives a request and then one question after the other.
 
 It reads JSON and answers with pickles. That is safe: it holds no target itself, and its workers use the protocol of
 adapters/worker, so no target can forge an answer.
@@ -34,14 +34,14 @@ class ProcessEnded(Exception):
     """The process died, or wrote something that is not an answer. The message says how it ended."""
 
 
-class JudgingProcess:
+class AnsweringProcess:
     """Another process that judges the units of a request."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
 
     @classmethod
-    def started(cls, message: str) -> JudgingProcess:
+    def started(cls, message: str) -> AnsweringProcess:
         """Start a process on a request (Message.to_json), which it opens in the background. Raises OSError."""
         process = subprocess.Popen(
             [_PYTHON, "-c", _CODE, *(entry for entry in sys.path if isinstance(entry, str))],  # Python ignores others
