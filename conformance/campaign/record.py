@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from typing import Any
 
 import attrs
@@ -12,6 +11,7 @@ from ...adapters.remote.process import Limits
 from ..judging.verdicts import Result, Verdict
 from ..replay.writing import fields_given
 from ..reporting.json_values import plain, result_in_json
+from ..requests.command import command
 from ..requests.request import Request
 from ..results.ratios import BINS, add_counts
 from ..results.report import Report
@@ -53,28 +53,33 @@ def _record(key: Key, report: Report, request: Request) -> dict[str, Any]:
         "cases": sum(result.cases for result in report.results),
         "counts": report.counts(),
         "requirements": requirements,
-        "kept": [{**result_in_json(r), "again": command(r, key.seed, request), "found_on": _found_on(r)} for r in kept],
+        "kept": [
+            {**result_in_json(r), "again": repeat_command(r, key.seed, request), "found_on": _found_on(r)} for r in kept
+        ],
         "defects": list(report.defects),
     }
 
 
-def command(result: Result, seed: int, request: Request) -> str:
+def repeat_command(result: Result, seed: int, request: Request) -> str:
     """The command that judges the same target on the same cases again."""
-    words = ["normspec", "check", result.target, "--op", result.op, "--dtype", result.dtype]
-    words += ["--profile", request.profile, "--seed", str(seed)]
-    words += ["--device", request.device] if request.device != "cpu" else []
-    words += ["--framework", request.framework] if request.framework else []
-    words += ["--mode", request.mode] if request.mode else []
-    words += ["--forward-only"] if request.forward_only else []
-    words += [] if request.slow is None else ["--slow" if request.slow else "--no-slow"]
-    seconds = request.limits.seconds
-    if seconds != Limits().seconds:
-        words += ["--time-limit", f"{seconds:g}" if math.isfinite(seconds) else "none"]
-    for name, value in request.conventions.items():
-        words += ["--convention", f"{name}={value}"]
-    for name, path in request.pythons.items():
-        words += ["--python", f"{name}={path}" if name else path]
-    return shlex.join(words)
+    limit = request.limits.seconds
+    return command(
+        "check",
+        result.target,
+        op=result.op,
+        dtype=result.dtype,
+        profile=request.profile,
+        seed=str(seed),
+        device=request.device,
+        framework=request.framework,
+        mode=request.mode,
+        forward_only=request.forward_only,
+        slow=request.slow is True,
+        no_slow=request.slow is False,
+        time_limit="" if limit == Limits().seconds else f"{limit:g}" if math.isfinite(limit) else "none",
+        convention=request.conventions,
+        python=request.pythons,
+    )
 
 
 def _found_on(result: Result) -> dict[str, Any] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 
 from ...spec.conventions import parse_conventions
 from ..reporting.layout import console_on
+from ..requests.command import command
 from ..requests.configuration import Configuration
 from ..requests.naming import named_targets
 from .exit_status import EXIT_UNUSABLE
@@ -128,15 +128,16 @@ def _print_and_write(found: Summary, folder: Path) -> int:
 def command_of(asked: Mapping[str, Any]) -> str:
     """The command of a campaign, from what its folder records."""
     identity, (first, last) = asked["identity"], asked["seeds"]
-    words = ["normspec", "campaign", *identity["targets"]]
-    words += ["--seeds", f"{first}:{last}", "--profile", identity["profile"]]
-    for flag, name in (("--op", "op"), ("--dtype", "dtypes")):
-        for value in identity[name] or ():
-            words += [flag, value]
-    for name, value in identity["conventions"].items():
-        words += ["--convention", f"{name}={value}"]
-    words += ["--device", identity["device"]] if identity["device"] != "cpu" else []
-    words += ["--framework", identity["framework"]] if identity["framework"] else []
-    for name, path in identity["pythons"].items():
-        words += ["--python", f"{name}={path}" if name else path]
-    return f"{shlex.join(words)} --out DIR"
+    return command(
+        "campaign",
+        *identity["targets"],
+        seeds=f"{first}:{last}",
+        profile=identity["profile"],
+        op=identity["op"],
+        dtype=identity["dtypes"],
+        convention=identity["conventions"],
+        device=identity["device"],
+        framework=identity["framework"],
+        python=identity["pythons"],
+        out="DIR",
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +13,7 @@ from ...spec import requirements
 from ...spec.operators import OPERATORS
 from ..reporting.explained import place_of
 from ..reporting.numbers import ratio_text
+from ..requests.command import command
 from .scripts import script_for
 from .smallest import smallest_case
 
@@ -164,11 +164,10 @@ def anchor(label: str, result: Mapping[str, Any]) -> str:
 
 def repeat_command(result: Mapping[str, Any], document: Document) -> str:
     """The command that judges this requirement again on the same cases."""
-    words = ["normspec", "check", result["target"], "--op", result["op"], "--dtype", result["dtype"]]
-    words += ["--only", result["requirement"], "--profile", document.content["profile"]]
-    words += ["--seed", str(document.content["seed"])]
-    words += ["--device", result["device"]] if result["device"] != "cpu" else []
-    return shlex.join(words)
+    return command(
+        "check", result["target"], op=result["op"], dtype=result["dtype"], only=result["requirement"],
+        profile=document.content["profile"], seed=str(document.content["seed"]), device=result["device"],
+    )  # fmt: skip
 
 
 def _requirements(identifiers: Iterable[str], documents: Sequence[Document]) -> dict[str, list[str]]:

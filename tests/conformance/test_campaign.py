@@ -23,7 +23,7 @@ from normspec.adapters.remote.process import Limits
 from normspec.conformance.campaign import campaign as identities
 from normspec.conformance.campaign.campaign import Campaign, keys_of, without
 from normspec.conformance.campaign.plot import NoPlot, drawn
-from normspec.conformance.campaign.record import command, records_of
+from normspec.conformance.campaign.record import records_of, repeat_command
 from normspec.conformance.campaign.running import run
 from normspec.conformance.campaign.store import Store, WrongFolder
 from normspec.conformance.campaign.summary import Summary
@@ -306,7 +306,7 @@ def test_the_command_that_finds_it_again_has_the_time_limit(seconds, words):
         target="mine.py:residual", binding="mine.py:residual", op="residual", requirement="RS-F1", level="MUST",
         dtype="float32", device="cpu", mode="", verdict=Verdict.ERROR, ratio=None, cases=1,
     )  # fmt: skip
-    told = shlex.split(command(found, 0, attrs.evolve(REQUEST, limits=Limits(seconds=seconds))))
+    told = shlex.split(repeat_command(found, 0, attrs.evolve(REQUEST, limits=Limits(seconds=seconds))))
     assert [after for before, after in pairwise(told) if before == "--time-limit"] == words
 
 
