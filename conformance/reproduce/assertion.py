@@ -10,7 +10,7 @@ from .probe import StepOutcome
 from .probed_steps import ProbedSteps
 from .related_results import related, repeated
 from .spelling import CannotWrite
-from .steps import Step
+from .step import Step
 from .truths import Judge
 from .wrong_calls import accepted, changed, form, missing, raising
 from .wrong_numbers import contained, derived, given, lost_nan, value

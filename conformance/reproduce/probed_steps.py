@@ -9,7 +9,7 @@ import numpy as np
 
 from ..judging.verdicts import Counterexample
 from .probe import StepOutcome, VariableContent
-from .steps import Step
+from .step import Step
 from .truths import Judge
 
 

@@ -14,9 +14,11 @@ from .assertion import assertion
 from .assertion_lines import Assertion
 from .language import Language, language_of
 from .probe import Runner, StepOutcome, indented, probe, seen
+from .sequences import sequences
 from .source import Source
 from .spelling import CannotWrite, Spelling
-from .steps import Step, sequences, steps
+from .step import Step
+from .steps import steps
 from .truths import Judge
 
 #: The names in a line of code.

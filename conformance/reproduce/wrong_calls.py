@@ -6,7 +6,7 @@ from ..judging.truth import owner_of
 from .assertion_lines import Assertion, has_dtype, has_shape, has_type, is_there
 from .probed_steps import ProbedSteps, alike
 from .spelling import CannotWrite
-from .steps import Step
+from .step import Step
 
 
 def raising(probed: ProbedSteps) -> Assertion | None:
