@@ -20,12 +20,14 @@ from ..judging.verdicts import Result
 from ..kept.cache_folder import NO_CACHE
 from ..requests.request import Request
 from ..results.report import Report
+from .cluster_worker import ClusterWorker
 from .executor import Judged, UnitListener, finished
 from .machine import forget, state
 from .message import Message, question_of, question_to_judge
+from .question_queue import Lost, Question
 from .target_description import TargetDescription, commonest, difference
 from .unit import Unit, units
-from .worker_pool import ClusterWorker, Lost, Question, WorkerPool
+from .worker_pool import WorkerPool
 
 #: Seconds to wait for the scheduler to answer.
 _CONNECTING = 10.0

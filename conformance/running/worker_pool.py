@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -13,6 +12,8 @@ from distributed import Client, Future  # pyright: ignore[reportMissingImports]
 
 from ...spec.errors import one_line
 from . import machine
+from .cluster_worker import ClusterWorker
+from .question_queue import Lost, Question, QuestionQueue
 
 #: Seconds between two requests to the scheduler for the list of workers.
 LOOK = 1.0
@@ -26,53 +27,6 @@ PATIENCE = 60.0
 
 #: Seconds to fetch an answer from the worker that holds it.
 HANDING_OVER = 30.0
-
-#: A question is given up when it was lost with this many workers. The second time it was alone on its worker.
-_TWICE = 2
-
-#: How many questions may wait while the list is searched for one about a target of a free worker.
-_AHEAD = 512
-
-
-@attrs.frozen
-class Question:
-    """A question about a target, for any worker that has it."""
-
-    target: str
-    text: str
-    #: The caller's own note of what it is about, such as a unit.
-    about: Any = None
-
-
-@attrs.frozen
-class Lost:
-    """Returned in place of an answer, with the reason why there is none."""
-
-    reason: str
-
-
-@attrs.define(eq=False)
-class ClusterWorker:
-    """A worker of the cluster."""
-
-    address: str
-    name: str
-    #: Number of questions that it answers at a time.
-    threads: int
-    #: The targets that it can judge.
-    targets: set[str] = attrs.field(factory=set)
-    #: The questions that it has not answered yet, by the future's key.
-    pending: dict[str, Future] = attrs.field(factory=dict)
-    #: Whether it gets no second question for now, because its question was lost before with another worker.
-    reserved: bool = False
-
-    @property
-    def free(self) -> bool:
-        """Whether it can take a question now."""
-        return not self.reserved and len(self.pending) < self.threads
-
-    def __str__(self) -> str:
-        return f"{self.name} at {self.address}" if self.name not in ("", self.address) else self.address
 
 
 @attrs.define(eq=False)
@@ -91,11 +45,7 @@ class WorkerPool:
     members: dict[str, ClusterWorker] = attrs.field(factory=dict)
     _pending: dict[str, tuple[Question, ClusterWorker]] = attrs.field(factory=dict)
     _done: SimpleQueue[Future] = attrs.field(factory=SimpleQueue)
-    #: By the text of a question: the address of each worker with which it was lost, and how.
-    _lost_with: dict[str, list[tuple[str, str]]] = attrs.field(factory=dict)
-    _suspects: deque[Question] = attrs.field(factory=deque)
-    _waiting: deque[Question] = attrs.field(factory=deque)
-    _starved: Counter[str] = attrs.field(factory=Counter)
+    _queue: QuestionQueue = attrs.field(factory=lambda: QuestionQueue(iter(())))
     #: When the scheduler answered last.
     _heard: float = attrs.field(factory=time.monotonic)
 
@@ -151,16 +101,12 @@ class WorkerPool:
 
     def answers(self, questions: Iterable[Question]) -> Iterator[tuple[Question, bytes | Lost]]:
         """Each question with its answer, as they come. `questions` may be long; it is read only as far as needed."""
-        left, looked = iter(questions), time.monotonic()
-        self._done, self._starved = SimpleQueue(), Counter()
+        self._queue, self._done = QuestionQueue(iter(questions)), SimpleQueue()
+        looked = time.monotonic()
         while True:
-            self._hand_out(left)
-            if not (self._pending or self._waiting or self._suspects):
-                following = next(left, None)
-                if following is None:
-                    return
-                self._waiting.append(following)
-                continue
+            self._hand_out()
+            if not self._pending and self._queue.ended():
+                return
             try:
                 future = self._done.get(timeout=LOOK)
             except Empty:
@@ -173,55 +119,27 @@ class WorkerPool:
                 if there is not None:
                     yield from self._gone([one for one in list(self.members.values()) if one.address not in there])
                     self.joined(list(there))
-                yield from self._starving()
+                yield from self._without_worker()
 
-    def _hand_out(self, left: Iterator[Question]) -> None:
+    def _hand_out(self) -> None:
         """Give each free worker one question, and repeat until no worker takes one."""
-        asking = True
-        while asking:
-            asking = False
+        asked = [True]
+        while any(asked):
             members = sorted(self.members.values(), key=lambda one: len(one.pending) / one.threads)
-            # The workers with least to do get no new question, until a suspect can be alone on them.
-            kept = [one for one in members if not one.reserved][: len(self._suspects)]
-            for member in members:
-                if not member.free:
-                    continue
-                suspect = None if member.pending else self._suspect(member)
-                if suspect is None and member.pending and member in kept:
-                    continue
-                question = suspect or self._first(self._waiting, member) or self._next(left, member)
-                if question is not None:
-                    self._ask(member, question, alone=suspect is not None)
-                    asking = True
+            # The workers with least to do get no new question, until one that is asked alone can have them.
+            emptying = [one for one in members if not one.reserved][: self._queue.count_to_ask_alone]
+            asked = [self._ask_one(one, members, emptying=one in emptying) for one in members if one.free]
 
-    @staticmethod
-    def _first(among: deque[Question], member: ClusterWorker) -> Question | None:
-        """The first question about a target of the worker, removed from the queue."""
-        found = next((one for one in among if one.target in member.targets), None)
-        if found is not None:
-            among.remove(found)
-        return found
-
-    def _suspect(self, member: ClusterWorker) -> Question | None:
-        """A question that was lost before, with another worker unless only this one has its target."""
-
-        def elsewhere(question: Question) -> bool:
-            if self._lost_with[question.text][-1][0] != member.address:
-                return True
-            return not any(question.target in one.targets for one in list(self.members.values()) if one is not member)
-
-        found = self._first(deque(filter(elsewhere, self._suspects)), member)
-        if found is not None:
-            self._suspects.remove(found)
-        return found
-
-    def _next(self, left: Iterator[Question], member: ClusterWorker) -> Question | None:
-        while len(self._waiting) < _AHEAD:
-            question = next(left, None)
-            if question is None or question.target in member.targets:
-                return question
-            self._waiting.append(question)
-        return None
+    def _ask_one(self, member: ClusterWorker, members: Sequence[ClusterWorker], *, emptying: bool) -> bool:
+        """Give a free worker a question, if there is one for it."""
+        question = None if member.pending else self._queue.to_ask_alone(member, members)
+        if question is not None:
+            self._ask(member, question, alone=True)
+            return True
+        question = None if member.pending and emptying else self._queue.following(member)
+        if question is not None:
+            self._ask(member, question, alone=False)
+        return question is not None
 
     def _ask(self, member: ClusterWorker, question: Question, *, alone: bool) -> None:
         future = self._submit(member, question)
@@ -237,7 +155,7 @@ class WorkerPool:
         member.reserved = False
         answer = self._answer(future)
         if isinstance(answer, Lost):
-            yield from self._retry_or_give_up(question, member, f"a process of worker {member} ({answer.reason})")
+            yield from self._lost(question, member, f"a process of worker {member} ({answer.reason})")
         else:
             yield question, answer
 
@@ -250,36 +168,24 @@ class WorkerPool:
                     continue
                 question, _ = self._pending.pop(key)
                 future.cancel()
-                yield from self._retry_or_give_up(question, member, f"worker {member} itself")
+                yield from self._lost(question, member, f"worker {member} itself")
 
-    def _retry_or_give_up(
-        self, question: Question, member: ClusterWorker, lost: str
-    ) -> Iterator[tuple[Question, bytes | Lost]]:
-        """Queue a lost question for a second try, alone on a worker; after that, answer it with Lost."""
-        with_it = self._lost_with.setdefault(question.text, [])
-        with_it.append((member.address, lost))
-        if len(with_it) < _TWICE:
-            self._suspects.append(question)
-        else:
-            yield question, Lost(f"lost twice with what judged it: {', and '.join(words for _, words in with_it)}")
+    def _lost(self, question: Question, member: ClusterWorker, words: str) -> Iterator[tuple[Question, Lost]]:
+        """Ask a lost question once more; the second time, answer it."""
+        answer = self._queue.lost(question, member, words)
+        if answer is not None:
+            yield question, answer
 
-    def _starving(self) -> Iterator[tuple[Question, bytes | Lost]]:
+    def _without_worker(self) -> Iterator[tuple[Question, Lost]]:
         """Answer questions with Lost if for a while no worker had their target."""
-        served = {target for member in list(self.members.values()) for target in member.targets}
-        waiting = {question.target for question in (*self._waiting, *self._suspects)} - served
-        self._starved = Counter({target: self._starved[target] + 1 for target in waiting})
-        over = {target for target, looks in self._starved.items() if looks * LOOK >= PATIENCE}
-        for among in (self._waiting, self._suspects):
-            for question in [one for one in among if one.target in over]:
-                among.remove(question)
-                yield question, Lost("no worker is left that could judge it")
+        for question in self._queue.without_worker(list(self.members.values()), PATIENCE / LOOK):
+            yield question, Lost("no worker is left that could judge it")
 
     # -- the end -----------------------------------------------------------------------------------------------
 
     def interrupted(self, seconds: float) -> Iterator[tuple[Question, bytes]]:
         """Tell all workers to answer at once, and return the answers; the other questions are cancelled."""
-        self._waiting.clear()
-        self._suspects.clear()
+        self._queue = QuestionQueue(iter(()))
         self.tell(machine.interrupt)
         futures = [member.pending[key] for key, (_, member) in self._pending.items()]
         until = time.monotonic() + seconds
