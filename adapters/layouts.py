@@ -27,6 +27,7 @@ LAYOUTS: tuple[str, ...] = (
     "offset",
     "offset_by_16_bytes",
     "channels_last",
+    "channels_last_sliced",
     "zero_stride",
     "negative",
 )
@@ -75,7 +76,7 @@ def why_not(array: np.ndarray, layout: str) -> str | None:
         return "reversing the axes before the last needs at least two of them"
     if layout == "middle_transposed" and array.ndim < 4:
         return "exchanging the second and third of several axes needs at least four"
-    if layout == "channels_last" and array.ndim < 3:
+    if layout in ("channels_last", "channels_last_sliced") and array.ndim < 3:
         return "channels_last needs a batch axis, a channel axis and at least one more"
     if layout == "sliced_last_axis" and array.ndim < 2:
         return "a slice of the last axis has gaps where there are at least two axes"
@@ -112,6 +113,9 @@ def place(array: np.ndarray, layout: str) -> Placement:
         length, strides, offset = size, _dense_strides(shape, (0, 2, 1, *range(3, array.ndim))), 0
     elif layout == "channels_last":
         length, strides, offset = size, _dense_strides(shape, (0, *range(2, array.ndim), 1)), 0
+    elif layout == "channels_last_sliced":  # some of the channels of images: the stride of channels is 1 here too
+        whole = (shape[0], 2 * shape[1], *shape[2:])
+        length, strides, offset = math.prod(whole), _dense_strides(whole, (0, *range(2, array.ndim), 1)), 0
     elif layout == "strided":
         length, strides, offset = size * _STEP, tuple(stride * _STEP for stride in dense), 0
     elif layout in ("sliced_last_axis", "sliced_second_axis"):

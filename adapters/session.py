@@ -23,6 +23,7 @@ from .evaluation import Evaluation, EvaluationGradients, checked_gradients, deri
 from .layouts import fitting
 from .recording import Recorder
 from .repeats import repeated
+from .same_bits import same_bits
 from .stage import Stage
 
 __all__ = ["Evaluation", "EvaluationGradients", "Session"]
@@ -164,6 +165,7 @@ class Session(Caller):
 
         Between the two calls the arrays of ``then`` are written into the tensors; they have the names, shapes and
         dtypes of ``inputs``. The second call gets the same tensors, or with ``fresh`` new tensors on the same memory.
+        A tensor whose values stay as they are is not written to.
         The gradients of sum(y * g) are taken after both calls. They are missing without ``g``, or if the target has
         no gradients. Raises Unsupported if normspec cannot write to the framework's tensors in place.
         """
@@ -175,7 +177,7 @@ class Session(Caller):
         self._results(tensors, inputs, settings, parts, wrt, g)
         with Stage("call"):
             for name, array in then.items():
-                if array is not None:
+                if array is not None and (fresh or not same_bits(array, inputs[name])):
                     tensors[name] = bridge.rewritten(tensors[name], array, fresh=fresh)
         return self._results(tensors, inputs, settings, parts, wrt, g)
 

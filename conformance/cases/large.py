@@ -76,9 +76,10 @@ def _shapes(operator: str, long: int, many: int, *, middle: bool) -> tuple[Field
         wide, tall = {"n": 8, "repeat": many, "samples": 2, "rank": 4}, {"n": long, "samples": 2, "rank": 4}
         return tuple({**one, "training": training} for training in (True, False) for one in (wide, tall))
     if record.groups is Groups.SAMPLE_CHANNELS:
-        wide, tall = {"n": 8, "repeat": many, "rank": 4}, {"n": long, "rank": 4}
+        wide, tall = {"n": 8, "repeat": many, "rank": 4, "samples": 2}, {"n": long, "rank": 4, "samples": 2}
+        deep = {**wide, "samples": many // 2}
         width = {} if record.channels_alone else {"width": 2}
-        return tuple({**one, "samples": 2, **width} for one in (wide, tall))
+        return tuple({**one, **width} for one in (wide, tall, deep))
     leading = (many,) if many % 4 else factor(many, 2)  # a matrix where the rows are not whole vectors
     several = {"n": 6, "repeat": many, "leading": leading}
     return ({"n": long}, several) if middle else ({"n": long},)

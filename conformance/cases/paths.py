@@ -19,6 +19,8 @@ from .description import NEGLIGIBLE_EPS, Description, Kinds
 _NORMAL: Kinds = tuple(("normal", index) for index in range(9))
 #: As many groups as rows in three axes hold.
 _OFFSETS: Kinds = tuple(("offset", index) for index in range(12))
+#: Far from zero, with a deviation of one step of bfloat16 or float16 among them.
+_WITNESSES: Kinds = tuple(("witness", index) for index in (7, 10, 11))
 #: Far from zero, beyond what a plain sum of 130 values may lose in float32.
 _FAR: Kinds = tuple(("offset", index) for index in (2, 6))
 _NEAR: Kinds = tuple(("near_eps", index) for index in (0, 1, 2, 5))
@@ -54,7 +56,7 @@ def _of_any(*, centred: bool) -> Iterator[dict[str, Any]]:
     if centred:
         far = {"n": 16, "groups": _OFFSETS}
         yield {**far, **_NO_PARAMETERS}
-        yield {**far, **_WIDE}
+        yield {**far, "groups": _OFFSETS[:9] + _WITNESSES, **_WIDE}
     yield {"n": 16, "groups": _NEAR, "eps": 2.0**-30, "requirements": frozenset(("CM-V1",))}
     yield {**_NO_PARAMETERS, "requirements": _NON_FINITE | {"CM-S2"}}
     yield {"beta": "none", "requirements": _LAYOUTS}

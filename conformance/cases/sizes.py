@@ -242,6 +242,18 @@ def _of_three_axes(operator: str) -> Iterator[Description]:
             yield attrs.evolve(plain, n=math.prod(axes), features=axes, leading=(2,), groups=_GROUPS[1:3])
 
 
+#: Sizes past thresholds at which code for float32 parameters beside 16-bit data may change.
+_WIDE_SIZES = (65, 257, 513, 1025, 2049, 4097)
+
+
+def _with_wide_parameters(operator: str) -> Iterator[Description]:
+    """16-bit data with float32 parameters, for which kernels have code of their own, in each extent."""
+    if not OPERATORS[operator].composed:
+        for extent in extents(operator):
+            for size in _WIDE_SIZES:
+                yield attrs.evolve(sized(operator, extent, size), mixed=True, requirements=frozenset(("CM-D1",)))
+
+
 def size_deck(operator: str, profile: str) -> list[Description]:
     """
     The sweep of a profile, extent by extent; every tail; two extents at the size of a block, and past it.
@@ -261,4 +273,5 @@ def size_deck(operator: str, profile: str) -> list[Description]:
     descriptions += [attrs.evolve(sized(operator, features, 5), **plain, **one) for one in both]
     descriptions += _one_sample(operator)
     descriptions += _of_three_axes(operator)
+    descriptions += [] if profile == "quick" else _with_wide_parameters(operator)
     return list(dict.fromkeys(descriptions))  # a tail may be one of the sizes

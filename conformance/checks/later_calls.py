@@ -63,7 +63,8 @@ def other_settings(subject: Subject, case: Case) -> Iterator[Case]:
         channels = shape[given["channel_axis"]]
         others = (k for k in range(channels, 0, -1) if channels % k == 0 and k != given["groups"])
         yield from (case.replace(groups=k) for k in islice(others, 1))
-    if "axes" in given and len(shape) > 1:  # without parameters, whose shapes would tell the two calls apart
+    # Without parameters, whose shapes would tell the two calls apart; then nothing is mixed.
+    if "axes" in given and len(shape) > 1 and not case.mixed:
         axes = (-1,) if len(given["axes"]) > 1 else (-2, -1)
         yield case.replace(axes=axes, **dict.fromkeys(affine_names(case)))
 
@@ -165,3 +166,10 @@ def _values_replaced(subject: Subject, case: Case) -> Iterator[Finding]:
                 yield found
         for name, got in gradients.items():
             yield subject.judge_gradient(later, name, got, note=note)
+    for name in affine_names(case):  # what is computed from it may be kept under another tensor
+        alone = case.replace(**{name: later.inputs[name]})
+        note = f"{name} alone was overwritten in place since the last call"
+        if alone.inputs[name] is not None:
+            outputs, _ = subject.recall(case, alone, fresh=False, tracked=False)
+            for output, got in outputs.items():
+                yield subject.judge_output(alone, output, got, note=note)

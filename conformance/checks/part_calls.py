@@ -19,6 +19,7 @@ from ..judging.subject import Subject
 from .later_calls import different_values
 from .registry import check
 from .relations import changed
+from .ways_to_call import other_layouts
 
 
 def _recorder(subject: Subject, case: Case, **options: object) -> Recorder:
@@ -68,20 +69,28 @@ def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
     """Every part is called once in a forward pass: the branches in order, and fuse after them."""
     twice, modes = handed_twice(case), ("inference", "training")
     several = (case, twice) if twice is not None else (case,)
-    subject.prefetch(case, (partial(_recorder, subject, one, mode=mode) for mode in modes for one in several))
+    layouts = other_layouts(subject, case)
+    calls = [partial(_recorder, subject, one, mode=mode) for mode in modes for one in several]
+    subject.prefetch(case, [*calls, *(partial(_recorder, subject, case, layouts={"x": one}) for one in layouts)])
     for mode in modes:
-        called = [call.role for call in _recorder(subject, case, mode=mode).calls]
-        for role in roles(case):
-            if called.count(role) != 1:
-                note = f"{role} was called {called.count(role)} times in one forward pass"
-                yield Finding(case, violated=True, output="y", note=note)
-                return
-        ordered = [role for role in called if role.startswith("branches.") or role == "fuse"]
-        wanted = [role for role in roles(case) if role in ordered]
-        words = f"called in the order {', '.join(ordered)}"
-        yield Finding(case, violated=ordered != wanted, output="y", note=words)
+        yield from _called_in_order(case, _recorder(subject, case, mode=mode), "")
         if twice is not None:
             yield from _each_role_called(subject, twice, mode)
+    for layout in layouts:
+        yield from _called_in_order(case, _recorder(subject, case, layouts={"x": layout}), f", x {layout}")
+
+
+def _called_in_order(case: Case, recorder: Recorder, where: str) -> Iterator[Finding]:
+    called = [call.role for call in recorder.calls]
+    for role in roles(case):
+        if called.count(role) != 1:
+            note = f"{role} was called {called.count(role)} times in one forward pass{where}"
+            yield Finding(case, violated=True, output="y", note=note)
+            return
+    ordered = [role for role in called if role.startswith("branches.") or role == "fuse"]
+    wanted = [role for role in roles(case) if role in ordered]
+    words = f"called in the order {', '.join(ordered)}{where}"
+    yield Finding(case, violated=ordered != wanted, output="y", note=words)
 
 
 def _each_role_called(subject: Subject, twice: Case, mode: str) -> Iterator[Finding]:
@@ -154,10 +163,14 @@ def handed(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("CM-C10")
 def handed_as(subject: Subject, case: Case) -> Iterator[Finding]:
     """Each part gets tensors of x's shape and dtype."""
-    for call in _recorder(subject, case).calls:
-        for value in call.handed:
-            words = misfit(value, case)
-            yield Finding(case, violated=bool(words), output="y", note=f"{call.role} was handed {words}")
+    laid_out: list[dict[str, str]] = [{}, *({"x": layout} for layout in other_layouts(subject, case))]
+    subject.prefetch(case, (partial(_recorder, subject, case, layouts=one) for one in laid_out))
+    for layouts in laid_out:
+        where = f", x {layouts['x']}" if layouts else ""
+        for call in _recorder(subject, case, layouts=layouts).calls:
+            for value in call.handed:
+                words = misfit(value, case)
+                yield Finding(case, violated=bool(words), output="y", note=f"{call.role} was handed {words}{where}")
 
 
 def judge_handed(subject: Subject, case: Case, role: str, value: np.ndarray, note: str = "") -> Iterator[Finding]:

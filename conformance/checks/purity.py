@@ -173,19 +173,17 @@ def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Findi
     for found in same_when_tracked(subject, case, observed.outputs, observed.tracked, "gradients are tracked"):
         if not found.violated or is_by_tracking(subject, case):
             yield found
+    others = [_same_in_inference_mode] if subject.has_inference_path else []
     if "CM-P4" in case.requirements:
-        for found in _same_whatever_is_tracked(subject, case, observed.outputs):
+        others = [_same_whatever_is_tracked, _same_in_inference_mode]
+    for compared in others:
+        for found in compared(subject, case, observed.outputs):
             if not found.violated or not repetitions(subject, case).violated:
                 yield found
 
 
 def _same_whatever_is_tracked(subject: Subject, case: Case, known: dict[str, np.ndarray]) -> Iterator[Finding]:
-    """
-    The outputs where only some inputs need a gradient, or none does though gradients are enabled.
-
-    And those in inference mode: a function has none of its own, but its framework may. PyTorch has inference_mode,
-    which code can tell apart.
-    """
+    """The outputs where only some inputs need a gradient, or none does though gradients are enabled."""
     frozen = partial(subject.start, case, wrt=(), frozen=True)
     chosen = some_tracked(case)
     subject.prefetch(case, [lambda: frozen().outputs(), *(partial(subject.tracked, case, wrt) for wrt in chosen)])
@@ -196,6 +194,10 @@ def _same_whatever_is_tracked(subject: Subject, case: Case, known: dict[str, np.
         with contextlib.suppress(MissingGradient, TargetRaised):  # CM-T3, or LN-G11, judges it
             tracked, _ = subject.tracked(case, wrt)
             yield from same_when_tracked(subject, case, known, tracked, note)
+
+
+def _same_in_inference_mode(subject: Subject, case: Case, known: dict[str, np.ndarray]) -> Iterator[Finding]:
+    """The outputs in the framework's inference mode, such as PyTorch's, which code can tell from its no_grad."""
     if not subject.binding.has_modes:
         for name, value in subject.outputs(case, "inference").items():
             yield same(subject, case, name, value, known[name], "in the framework's inference mode")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from functools import partial
 
@@ -77,8 +78,7 @@ def _calls(subject: Subject, views: Iterable[View], *, plain: bool = True) -> It
                 yield from subject.missing_calls(case, untracked=untracked)
                 seen.append(case)
             if untracked:
-                mode = subject.modes(case)[-1]
-                yield partial(subject.start, case, layouts=layouts, wrt=(), mode=mode)
+                yield partial(subject.start, case, layouts=layouts, wrt=(), mode=subject.strictest_mode(case))
             if subject.forward_only:
                 yield partial(subject.start, case, layouts=layouts)
             else:
@@ -103,14 +103,9 @@ def _compared(
     handed = handed or case
     plain = subject.observe(case)
     expected = plain.started
-    untracked = plain.untracked if _is_called_untracked(subject, layouts, cotangent) else {}
+    if _is_called_untracked(subject, layouts, cotangent):
+        yield from _compared_untracked(subject, case, layouts, note, handed)
     try:
-        if untracked:
-            mode = subject.modes(case)[-1]
-            outputs = subject.start(handed, layouts=layouts, wrt=(), mode=mode).outputs()
-            how = "no gradients tracked" if mode == "training" else "in inference mode"
-            for name, value in checked_shapes(outputs, case).items():
-                yield same(subject, handed, name, value, untracked[name], f"{note}, {how}")
         evaluation = subject.start(handed, layouts=layouts)
     except LayoutNotApplicable:
         return None
@@ -130,6 +125,26 @@ def _compared(
         return lacking
     yield from same_gradients(subject, handed, gradients, contiguous, note)
     return None
+
+
+def _compared_untracked(
+    subject: Subject, case: Case, layouts: dict[str, str], note: str, handed: Case
+) -> Iterator[Finding]:
+    """Compare a call on views where nothing is tracked. If one on copies raises there, CM-P6 says so."""
+    mode, expected = subject.strictest_mode(case), subject.observe(case).untracked
+    where_called = f"{note}, {'no gradients tracked' if mode == 'training' else 'in inference mode'}"
+    try:
+        outputs = subject.start(handed, layouts=layouts, wrt=(), mode=mode).outputs()
+    except LayoutNotApplicable:
+        return
+    except TargetRaised as raised:
+        with contextlib.suppress(TargetRaised):
+            subject.outputs(handed, mode)
+            words = f"{where_called}: raised {raised}"
+            yield Finding(handed, violated=True, output="y", note=words, failure="raises")
+        return
+    for name, value in checked_shapes(outputs, case).items():
+        yield same(subject, handed, name, value, expected[name], where_called)
 
 
 @check("CM-V1", raising="violates")
@@ -182,7 +197,7 @@ def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     names = [name for name, value in case.inputs.items() if name != "x" and value is not None and "." not in name]
     views, lacking = _views(subject), None
     # The first two are layouts that a vector can have; the last is for parameters over several axes.
-    of_parameters = [one for one in ("offset", "strided", "transposed") if one in views]
+    of_parameters = [one for one in ("offset", "strided", "transposed", "negative") if one in views]
     beside = ("contiguous", *(one for one in _LAYOUTS_OF_X if one in views))
     tried = [(layout, x) for layout in of_parameters for x in beside]
     if "offset_by_16_bytes" in views:  # code that loads parameters in vectors has an x that is contiguous

@@ -17,8 +17,14 @@ from ..judging.subject import Subject
 
 Results = dict[str, np.ndarray]
 
-#: One layout with gaps and one without: code that reads neither as it lies copies x, or reads it by its strides.
-_LAYOUTS = ("transposed", "strided")
+
+def other_layouts(subject: Subject, case: Case) -> list[str]:
+    """
+    Layouts of x for which code may have a path of its own: one without gaps and one with gaps.
+
+    Code that reads neither as it lies copies x, or reads it by its strides.
+    """
+    return [one for one in ("transposed", "strided") if one in subject.target.layouts and why_not(case.x, one) is None]
 
 
 @attrs.frozen(eq=False)
@@ -72,5 +78,5 @@ def ways_to_call(subject: Subject, case: Case, *, gradients: bool) -> list[Way]:
         if names and subject.may_track:
             words = f" where only {' and '.join(names)} {'needs' if len(names) == 1 else 'need'} a gradient"
             ways.append(Way(words, partial(tracked, names), plain=False))
-    layouts = [one for one in _LAYOUTS if one in subject.target.layouts and why_not(case.x, one) is None]
+    layouts = other_layouts(subject, case)
     return [*ways, *(Way(f", x {one}", partial(laid_out, one), plain=False, layout=one) for one in layouts)]

@@ -135,6 +135,26 @@ class LeadingAxesMisread(Staged):
         return super().read(read_on(array) if role == "x" and dense else array, role)
 
 
+@fault("sliced-channels-read-as-packed", bn="CM-V1", gn="CM-V1", in_="CM-V1", kind="layout")
+class SlicedChannelsReadAsPacked(Groups):
+    """Takes an x whose channels lie side by side in memory for a whole image, though it is a slice of its channels."""
+
+    def read(self, array: Array, role: str) -> Array:
+        if role == "x" and array.ndim > 2 and array.shape[1] > 1 and array.strides[1] == array.itemsize:
+            order = (0, *range(2, array.ndim), 1)
+            return super().read(read_on(array.transpose(order)).transpose(np.argsort(order)), role)
+        return super().read(array, role)
+
+
+@fault("reversed-parameter-read-forwards", ln="CM-V3", bn="CM-V3", kind="layout")
+class ReversedParameterReadForwards(Groups):
+    """Reads gamma and beta from their lowest address on, though they lie the other way round."""
+
+    def read(self, array: Array, role: str) -> Array:
+        backwards = role in ("gamma", "beta") and array.size > 1 and array.strides[-1] < 0
+        return super().read(np.flip(array) if backwards else array, role)
+
+
 @fault("zero-stride-misread", ln="CM-V1", bn="CM-V1", kind="layout")
 class ZeroStrideMisread(Groups):
     """Reads on in memory where x is expanded along an axis, though the stride there is zero."""

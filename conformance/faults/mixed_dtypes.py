@@ -7,6 +7,8 @@ import numpy as np
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.staged import Arrays, Staged
+from .layouts import read_on
+from .neighbours import Prepared
 from .registry import SIXTEEN_BIT, fault, issue
 
 Array = np.ndarray
@@ -109,3 +111,69 @@ class MixedStatisticsAsX(AsX):
     """Returns the new running statistics in the dtype of x."""
 
     roles = ("running_mean", "running_var")
+
+
+class BesideWide(Groups):
+    """The base with a path of its own for 16-bit data with a float32 gamma."""
+
+    wide = False
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        x, gamma = arrays[:2]
+        self.wide = x is not None and gamma is not None and gamma.dtype != x.dtype
+
+
+@fault("mixed-strides-ignored", ln="CM-V1", bn="CM-V1", kind="layout", dtypes=SIXTEEN_BIT)
+class MixedStridesIgnored(BesideWide):
+    """Reads x as if it were contiguous where gamma is wider."""
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role == "x" and self.wide else array, role)
+
+
+@fault("mixed-gamma-strides-ignored", ln="CM-V3", bn="CM-V3", kind="layout", dtypes=SIXTEEN_BIT)
+class MixedGammaStridesIgnored(BesideWide):
+    """Reads a gamma that is wider than x as if it were contiguous."""
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role == "gamma" and self.wide else array, role)
+
+
+@fault("mixed-eps-of-first-call", ln="CM-P2", bn="CM-P2", kind="state", dtypes=SIXTEEN_BIT)
+class MixedEpsOfFirstCall(BesideWide):
+    """Keeps the eps of the first call with a gamma wider than x for all such calls."""
+
+    eps: np.floating | None = None
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        if self.wide:
+            self.eps = eps if self.eps is None else self.eps
+            return super().rstd(variance, self.eps)
+        return super().rstd(variance, eps)
+
+
+@fault("mixed-eps-narrowed", ln="CM-D1", bn="CM-D1", kind="dtype", dtypes=SIXTEEN_BIT)
+class MixedEpsNarrowed(BesideWide):
+    """Rounds eps to the dtype of x where gamma is wider."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        return super().rstd(variance, type(eps)(np.asarray(eps).astype(self.data)) if self.wide else eps)
+
+
+@fault("mixed-raises-without-groups", ln="CM-S2", kind="size", dtypes=SIXTEEN_BIT)
+class MixedRaisesWithoutGroups(BesideWide):
+    """Raises an error where gamma is wider than x and there are no groups."""
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        super().before(stage, arrays)
+        if self.wide and arrays[0] is not None and not arrays[0].size:
+            raise ValueError("x is empty")
+
+
+@fault("mixed-dgamma-narrowed-where-x-is-frozen", ln="LN-G11", bn="BN-G12", kind="dtype", dtypes=SIXTEEN_BIT)
+class MixedDgammaNarrowedWhereXIsFrozen(Prepared, BesideWide):
+    """Rounds dgamma to the dtype of x where gamma is wider and x needs no gradient."""
+
+    def write(self, array: Array, shape: tuple[int, ...], dtype: np.dtype, role: str) -> Array:
+        narrow = role == "dgamma" and self.wide and self.wrt is not None and "x" not in self.wrt
+        return super().write(array.astype(self.data) if narrow else array, shape, dtype, role)

@@ -48,6 +48,17 @@ class OutputAliasesX(Groups):
         return (arrays[0], *results[1:])
 
 
+@fault("x-centred-in-place-of-one-value", ln="CM-P1", kind="state", apart=("gn", "in"))
+class XCentredInPlaceOfOneValue(Groups):
+    """Subtracts the mean in place where the last axis has one value."""
+
+    def after(self, stage: str, arrays: Arrays, results: Arrays) -> Arrays:
+        x = arrays[0]
+        if stage == "call" and x is not None and x.shape[-1] == 1:
+            overwrite(x, np.zeros_like(x))
+        return results
+
+
 @fault("x-overwritten-in-backward", ln="CM-P1", bn="CM-P1", kind="state")
 class XOverwrittenInBackward(Groups):
     """Writes dx over x in the backward pass."""

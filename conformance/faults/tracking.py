@@ -6,7 +6,7 @@ import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array
+from ...adapters.numpy.operators.rows import Array, Rows
 from ...adapters.numpy.operators.staged import Arrays, Staged
 from .layouts import read_on
 from .neighbours import Prepared
@@ -85,3 +85,29 @@ class StatisticsKeptByAddressWhereUntracked(TwoPaths, StatisticsKept):
 
     def sign(self, x: Array) -> object:
         return object() if self.tracked else x.__array_interface__["data"][0]
+
+
+@fault("strides-ignored-in-inference-mode", ln="CM-V1", bn="CM-V1", kind="layout")
+class StridesIgnoredInInferenceMode(Prepared, Groups):
+    """Reads x as if it were contiguous in the framework's inference mode."""
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role == "x" and self.mode == "inference" else array, role)
+
+
+@fault("one-pass-in-inference-mode", ln="CM-P6", bn="CM-P6", apart=("rm",))
+class OnePassInInferenceMode(Prepared, Rows):
+    """Takes the variance as mean(x^2) - mean(x)^2 in the framework's inference mode."""
+
+    def variance(self, x: Array, mean: Array) -> Array:
+        if self.mode != "inference":
+            return super().variance(x, mean)
+        return np.maximum(self.row_mean(x * x) - mean * mean, 0)
+
+
+@fault("beta-needs-gamma-in-inference-mode", ln="CM-P6", bn="CM-P6", apart=("rm",))
+class BetaNeedsGammaInInferenceMode(Prepared, Rows):
+    """Leaves beta out where gamma is None, in the framework's inference mode."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        return super().affine(xhat, gamma, None if gamma is None and self.mode == "inference" else beta)

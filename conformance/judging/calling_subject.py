@@ -49,6 +49,8 @@ class CallingSubject:
     forward_only: bool = False
     #: The only mode of batch_norm that it is judged in; empty for both.
     mode: str = ""
+    #: Whether its calls are slow. If so, fewer cases run on it.
+    slow: bool = False
     #: How often one call is repeated to provoke a race (CM-P2, CM-P3).
     repeats: int = 128
     #: The same for a call of many values.
@@ -136,7 +138,9 @@ class CallingSubject:
         if small and self._prefetches:
             self.target.begin()
             last_case = self.last_case
-            calls = (call for case, gradients in small for call in self.missing_calls(case, gradients=gradients))
+            calls = [call for case, gradients in small for call in self.missing_calls(case, gradients=gradients)]
+            if self.has_inference_path:
+                calls += [partial(self.outputs, case, "inference") for case, gradients in small if gradients]
             self._prefetches = self.session.prefetch(calls, keep=True)
             self.last_case = last_case
 
@@ -229,6 +233,14 @@ class CallingSubject:
         """
         both = self.binding.has_modes and not case.record.has_modes
         return ("training", "inference") if both else ("training",)
+
+    def strictest_mode(self, case: Case) -> str:
+        """
+        The mode of a call without gradients that runs all code for such calls.
+
+        It is the framework's own inference mode for a function without modes: nothing is tracked there either.
+        """
+        return self.modes(case)[-1] if self.binding.has_modes else "inference"
 
     def outputs_in_modes(
         self, case: Case, *, but_training: bool = False
@@ -368,6 +380,11 @@ class CallingSubject:
     def may_track(self) -> bool:
         """Whether a call may know that its gradients are taken: a plain function on NumPy arrays is not told."""
         return self.target.framework != "numpy" or getattr(self.binding, "prepare", None) is not None
+
+    @property
+    def has_inference_path(self) -> bool:
+        """Whether a function may do something else in its framework's inference mode, and calls of it are quick."""
+        return self.may_track and not (self.slow or self.binding.has_modes or self.forward_only)
 
     @property
     def _reaches_leaves(self) -> bool:

@@ -34,8 +34,6 @@ class Subject(CallingSubject):
     flushes: frozenset[str] = frozenset(FORMATS)
     #: Conventions whose value was measured on the platform, each with the evidence.
     measured: Mapping[str, str] = attrs.field(factory=dict)
-    #: Whether its calls are slow. If so, fewer cases run on it.
-    slow: bool = False
     #: Store that keeps truths for later runs; None keeps nothing.
     store: Store | None = None
     #: The binding's known violations for this dtype and device, and in how many findings each showed.

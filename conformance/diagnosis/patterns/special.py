@@ -22,6 +22,7 @@ _LAYOUTS = {
     "strided": "strided",
     "sliced_last_axis": "a slice of a longer last axis",
     "sliced_second_axis": "a slice of a longer second axis",
+    "channels_last_sliced": "a slice of the channels, which lie last in memory",
     "offset": "stored at an offset",
     "offset_by_16_bytes": "stored at an offset of 16 bytes",
     "channels_last": "stored with its channels last",

@@ -28,6 +28,25 @@ class PartsCalledTwice(Composed):
         return super().value(part, x, role)
 
 
+class Strided(Composed):
+    """The base with a path of its own for an x that is not contiguous."""
+
+    strided = False
+
+    def before(self, stage: str, arrays: tuple[Any, ...]) -> None:
+        self.strided = not arrays[0].flags.c_contiguous
+
+
+@fault("parts-called-twice-where-strided", everywhere="CM-C1", kind="state")
+class PartsCalledTwiceWhereStrided(Strided):
+    """Calls every part twice where x is not contiguous."""
+
+    def value(self, part: Any, x: Array, role: str) -> Array:
+        if self.strided:
+            super().value(part, x, role)
+        return super().value(part, x, role)
+
+
 @fault("tiny-part-skipped", rs="RS-F1", pr="PR-F1", po="PO-F1", hw="HW-F1", mh="MH-F1", dtypes=("bfloat16", *WIDE))
 class TinyPartSkipped(Composed):
     """Takes the values of a part for 0 where all are below 2^-20."""
