@@ -56,6 +56,15 @@ def _is_called_untracked(subject: Subject, layouts: Mapping[str, str], cotangent
     return bool(layouts) and cotangent == "contiguous" and not subject.forward_only
 
 
+def _untracked_mode(subject: Subject, case: Case, layouts: Mapping[str, str]) -> str:
+    """
+    The mode of a call on views where nothing is tracked: the framework's inference mode, where nothing is either.
+
+    One layout is tried without it, which tells a path for inference mode from one for all that is not tracked.
+    """
+    return subject.modes(case)[-1] if "transposed" in layouts.values() else subject.strictest_mode(case)
+
+
 #: A case as it is called, the layouts of its inputs, and the layout of the cotangent.
 View = tuple[Case, dict[str, str], str]
 
@@ -78,7 +87,9 @@ def _calls(subject: Subject, views: Iterable[View], *, plain: bool = True) -> It
                 yield from subject.missing_calls(case, untracked=untracked)
                 seen.append(case)
             if untracked:
-                yield partial(subject.start, case, layouts=layouts, wrt=(), mode=subject.strictest_mode(case))
+                yield partial(
+                    subject.start, case, layouts=layouts, wrt=(), mode=_untracked_mode(subject, case, layouts)
+                )
             if subject.forward_only:
                 yield partial(subject.start, case, layouts=layouts)
             else:
@@ -131,7 +142,7 @@ def _compared_untracked(
     subject: Subject, case: Case, layouts: dict[str, str], note: str, handed: Case
 ) -> Iterator[Finding]:
     """Compare a call on views where nothing is tracked. If one on copies raises there, CM-P6 says so."""
-    mode, expected = subject.strictest_mode(case), subject.observe(case).untracked
+    mode, expected = _untracked_mode(subject, case, layouts), subject.observe(case).untracked
     where_called = f"{note}, {'no gradients tracked' if mode == 'training' else 'in inference mode'}"
     try:
         outputs = subject.start(handed, layouts=layouts, wrt=(), mode=mode).outputs()
