@@ -39,6 +39,7 @@ def test_values_are_those_given(layout, dtype):
         ("offset", (60, 20, 5, 1)),
         ("offset_by_16_bytes", (60, 20, 5, 1)),
         ("channels_last", (60, 1, 15, 3)),
+        ("channels_last_sliced", (120, 1, 30, 6)),
         ("negative", (-60, -20, -5, -1)),
     ],
 )
@@ -103,6 +104,7 @@ def test_empty_and_single_arrays_have_every_layout(layout, shape):
         ((3,), "sliced_last_axis", "at least two axes"),
         ((3, 2), "sliced_second_axis", "at least three axes"),
         ((3, 2), "channels_last", "at least one more"),
+        ((3, 2), "channels_last_sliced", "at least one more"),
         ((3, 2), "zero_stride", "do not change"),
         ((0, 2), "zero_stride", "do not change"),
         ((3, 2), "transpose", "did you mean 'transposed'"),

@@ -217,12 +217,12 @@ def test_parameters_have_layouts_beside_those_of_x() -> None:
     """
     CM-V3 takes each layout of gamma and beta with x as it is, and with x transposed; each alone only in one.
 
-    Expanded ones are tried with x as it is. With x as it is, nothing is tracked in a second call.
+    Expanded ones are tried with x as it is. With x as it is, a second call is in the framework's inference mode.
     """
     found = {one.note for one in parameter_layouts(subject_of("ln-two-pass"), ROW)}
-    together = {f"gamma, beta {one}" for one in ("offset", "strided")}
+    together = {f"gamma, beta {one}" for one in ("offset", "strided", "negative")}
     in_place = together | {"gamma strided", "beta strided", "gamma, beta zero_stride"}
-    untracked = {f"{one}, no gradients tracked" for one in in_place}
+    untracked = {f"{one}, in inference mode" for one in in_place}
     assert found == in_place | untracked | {f"{one}, x transposed" for one in together}
 
 

@@ -325,6 +325,7 @@ def test_layouts(there, inputs):
     session = _session(there, "layer_norm")
     of_three = {
         "channels_last",
+        "channels_last_sliced",
         "leading_transposed",
         "middle_transposed",
         "sliced_second_axis",
