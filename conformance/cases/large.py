@@ -30,6 +30,9 @@ _MIDDLE = ((160, 48), (390, 160), (768, 390), (2050, 770))
 #: The offset of the rotation in `large_deck`. With 2, `quick` checks memory after calls with 390 and 768 values in a
 #: group.
 _FIRST = 2
+#: From so many channels on, five lie in each sample in place of two. There are at most some 200 samples then: a plain
+#: sum over more loses digits of its own, and a wrong mean over samples is known by all of its digits.
+_FEW_SAMPLES = 400
 #: Up to here a matrix over the features is judged in some milliseconds.
 _MATRIX = 200
 
@@ -77,7 +80,7 @@ def _shapes(operator: str, long: int, many: int, *, middle: bool) -> tuple[Field
         return tuple({**one, "training": training} for training in (True, False) for one in (wide, tall))
     if record.groups is Groups.SAMPLE_CHANNELS:
         wide, tall = {"n": 8, "repeat": many, "rank": 4, "samples": 2}, {"n": long, "rank": 4, "samples": 2}
-        deep = {**wide, "samples": many // 2}
+        deep = {**wide, "samples": many // (2 if many < _FEW_SAMPLES else 5)}
         width = {} if record.channels_alone else {"width": 2}
         return tuple({**one, **width} for one in (wide, tall, deep))
     leading = (many,) if many % 4 else factor(many, 2)  # a matrix where the rows are not whole vectors
