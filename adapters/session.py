@@ -177,7 +177,8 @@ class Session(Caller):
         self._results(tensors, inputs, settings, parts, wrt, g)
         with Stage("call"):
             for name, array in then.items():
-                if array is not None and (fresh or not same_bits(array, inputs[name])):
+                given = inputs[name]
+                if array is not None and (fresh or given is None or not same_bits(array, given)):
                     tensors[name] = bridge.rewritten(tensors[name], array, fresh=fresh)
         return self._results(tensors, inputs, settings, parts, wrt, g)
 
