@@ -30,9 +30,9 @@ _MIDDLE = ((160, 48), (390, 160), (768, 390), (2050, 770))
 #: The offset of the rotation in `large_deck`. With 2, `quick` checks memory after calls with 390 and 768 values in a
 #: group.
 _FIRST = 2
-#: From so many channels on, five lie in each sample in place of two. There are at most some 200 samples then: a plain
-#: sum over more loses digits of its own, and a wrong mean over samples is known by all of its digits.
-_FEW_SAMPLES = 400
+#: Many samples of few channels. A plain sum over more samples would lose digits of its own, and a wrong mean over
+#: samples is known by all of its digits.
+_DEEP = {"n": 8, "repeat": 390, "rank": 4, "samples": 195}
 #: Up to here a matrix over the features is judged in some milliseconds.
 _MATRIX = 200
 
@@ -79,10 +79,9 @@ def _shapes(operator: str, long: int, many: int, *, middle: bool) -> tuple[Field
         wide, tall = {"n": 8, "repeat": many, "samples": 2, "rank": 4}, {"n": long, "samples": 2, "rank": 4}
         return tuple({**one, "training": training} for training in (True, False) for one in (wide, tall))
     if record.groups is Groups.SAMPLE_CHANNELS:
-        wide, tall = {"n": 8, "repeat": many, "rank": 4, "samples": 2}, {"n": long, "rank": 4, "samples": 2}
-        deep = {**wide, "samples": many // (2 if many < _FEW_SAMPLES else 5)}
+        wide, tall = {"n": 8, "repeat": many, "rank": 4}, {"n": long, "rank": 4}
         width = {} if record.channels_alone else {"width": 2}
-        return tuple({**one, **width} for one in (wide, tall, deep))
+        return tuple({**one, "samples": 2, **width} for one in (wide, tall))
     leading = (many,) if many % 4 else factor(many, 2)  # a matrix where the rows are not whole vectors
     several = {"n": 6, "repeat": many, "leading": leading}
     return ({"n": long}, several) if middle else ({"n": long},)
@@ -176,6 +175,9 @@ def large_deck(operator: str, profile: str) -> list[Description]:
         tried += [(_VALUES, {"n": n, "groups": _RAMPS}) for n in (390, _LONG)]
     if record.groups is Groups.TRAILING and profile != "quick":
         tried += [(_VALUES, {"n": 130, "repeat": _MANY}), (_VALUES, {"n": _MANY, "repeat": 130})]
+    if record.groups is Groups.SAMPLE_CHANNELS:
+        deep = {**_DEEP, "width": None if record.channels_alone else 2}
+        tried += [(_VALUES, {**deep, **one}) for one in ({"gamma": "none"}, {"beta": "none"})]
     recipe = {"recipe": RECIPES[operator]} if record.composed else {}
     plain = Description(operator, 1, _NORMAL, eps=NEGLIGIBLE_EPS, gamma="powers", only=True)
     made = [attrs.evolve(plain, **{**recipe, **fields}, requirements=requirements) for requirements, fields in tried]  # type: ignore[arg-type]

@@ -56,6 +56,11 @@ class Check:
     #: What it follows from. Where that holds, it cannot fail by more than the envelopes of its calls.
     of: Theorem = ""
 
+    @property
+    def is_of_16_bits(self) -> bool:
+        """Whether it is about 16-bit data alone, such as data beside float32 parameters."""
+        return "float32" not in self.dtypes
+
 
 #: Every check by its requirement, in the order of registration.
 CHECKS: dict[str, Check] = {}

@@ -57,7 +57,8 @@ def select_cases(
     Choose descriptions on which every check runs at least ``minimum`` times, if there are as many; keep their order.
 
     The choice has few shapes, because a framework that compiles does so for every new shape. With ``varied`` it also
-    covers every trait of the cases. With ``first`` it also covers every large shape of the sweep of sizes.
+    covers every trait of the cases, and all cases of checks on 16-bit data alone, which no other dtype has. With
+    ``first`` it also covers every large shape of the sweep of sizes.
     """
     asking: dict[Description, frozenset[Hashable]] = {}
     for description in descriptions:
@@ -65,7 +66,9 @@ def select_cases(
         asked = frozenset(check.requirement for check in checks if check.when(case))
         found = traits_of(description, case) if varied else large(case) if first else frozenset()
         asking[description] = asked | found
-    wanted: dict[Hashable, int] = {check.requirement: minimum for check in checks}
+    wanted: dict[Hashable, int] = {
+        check.requirement: len(descriptions) if varied and check.is_of_16_bits else minimum for check in checks
+    }
     for trait in {one: None for asked in asking.values() for one in sorted(asked - wanted.keys(), key=repr)}:
         wanted[trait] = _TRAIT
     met: Counter[Hashable] = Counter()

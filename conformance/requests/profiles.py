@@ -81,7 +81,7 @@ def _cases(profile: Profile, operator: str, seed: int) -> tuple[Description, ...
 PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("quick", 0, 0, 64, secondary_bindings=1, other_dtypes=1, other_repeats=32, slow=1, slow_own=4),
+        Profile("quick", 0, 0, 64, secondary_bindings=1, other_dtypes=2, other_repeats=32, slow=1, slow_own=4),
         Profile("standard", 40, 1, 512, secondary_bindings=8, slow=2, slow_own=8),
         Profile("thorough", 400, 8, 1024, other_repeats=1024, slow_repeats=1024),
     )
