@@ -212,23 +212,37 @@ def test_an_interrupted_self_test_has_what_was_judged(monkeypatch: pytest.Monkey
 
 
 def test_a_check_runs_while_it_may_call_and_gradients_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It stops once it has called on two cases, unless it calls rarely, or if it needs gradients and none are taken."""
+    """A check of all operators stops once it has called on two cases; one of gradients needs some that are taken."""
     monkeypatch.setattr("normspec.conformance.engine.subject_run.plain_call", lambda *_, **options: None)
     ran: list[str] = []
 
-    def tally(name: str, calling: int, gradient: bool, rarely: bool = False) -> Any:
-        check = SimpleNamespace(gradient=gradient, when=lambda case: True, calls_rarely=rarely)
+    def tally(name: str, calling: int, **traits: Any) -> Any:
+        usual = {"requirement": "CM-A1", "gradient": False, "calls_rarely": False, "is_of_16_bits": False}
         return SimpleNamespace(
-            check=check, cases_with_calls=calling, violation=None, lost=False, run=lambda *_: ran.append(name)
-        )  # fmt: skip
+            check=SimpleNamespace(when=lambda case: True, **{**usual, **traits}),
+            cases_with_calls=calling,
+            violation=None,
+            lost=False,
+            run=lambda *_: ran.append(name),
+        )
 
-    tallies = [tally("runs", 1, False), tally("has called", 2, False), tally("of gradients", 1, True)]
-    tallies.append(tally("calls rarely", 2, False, rarely=True))
-    subject: Any = SimpleNamespace(declines=lambda case: "")
+    tallies = [
+        tally("runs", 1),
+        tally("has called", 2),
+        tally("of gradients", 1, gradient=True),
+        tally("calls rarely", 2, calls_rarely=True),
+        tally("of 16 bits", 2, is_of_16_bits=True),
+        tally("of one operator", 2, requirement="LN-L1"),
+    ]
     library: Any = SimpleNamespace(case=lambda description: ROW)
-    running = SubjectRun(subject, tallies, library, most=2)
-    running.on(Description("layer_norm", 3, TWO), tallies, gradients=False)
-    assert ran == ["runs", "calls rarely"]
+    for slow, expected in (
+        (False, ["runs", "calls rarely", "of 16 bits", "of one operator"]),
+        (True, ["runs", "calls rarely"]),
+    ):
+        ran.clear()
+        subject: Any = SimpleNamespace(declines=lambda case: "", slow=slow)
+        SubjectRun(subject, tallies, library, most=2).on(Description("layer_norm", 3, TWO), tallies, gradients=False)
+        assert ran == expected
 
 
 def test_x_minus_mean_is_told_only_where_it_is() -> None:
