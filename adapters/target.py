@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from .binding import Binding
@@ -86,4 +86,7 @@ class Target:
 
     def session(self, binding: Binding, device: str = "cpu") -> Session:
         """A session to call one of the target's bindings. Raises DeviceUnavailable."""
+        if binding.load is not None:
+            with suppress(Exception):  # each call will report why the import fails
+                binding.load()
         return Session(self.bridge, binding, device)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -134,8 +133,4 @@ def _known_target(name: str, operators: tuple[str, ...] | None) -> Target:
     if found.name != full_name(name):  # Keras chooses its backend once in a process
         raise UnknownTarget(f"in this process {name} is {found.name}: set KERAS_BACKEND before keras is imported")
     wanted = tuple(b for b in found.bindings if operators is None or b.operator in operators)
-    for binding in wanted:
-        if binding.load is not None:
-            with contextlib.suppress(Exception):  # each call will report why the import fails
-                binding.load()
     return replace(found, slow=full_name(name) in SLOW, bindings=wanted)

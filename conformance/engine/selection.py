@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 
+import attrs
 import numpy as np
 
 from ..cases.case import Case
 from ..cases.description import Description
-from ..checks.registry import Check
+from ..checks.catalogue import checks_of
+from ..checks.registry import Check, When
 from ..judging.library import Library
 
 #: Cases chosen for each trait. Two, because a fault may spare the values of one case.
@@ -44,10 +47,50 @@ def large(case: Case) -> frozenset[Hashable]:
     return frozenset({("far", case.x.shape, case.settings.get("training"))} if far else ())
 
 
+@attrs.define
+class _Look:
+    """
+    What a case is good for, seen once for all dtypes: on which checks it runs, and its traits.
+
+    None of this depends on the dtype (a test holds us to it), so it is seen in float16, where every check is at home.
+    """
+
+    traits: frozenset[Hashable]
+    large: frozenset[Hashable]
+    shape: tuple[int, ...]
+    _description: Description
+    _runs: dict[When, bool]
+
+    def asking(self, checks: Sequence[Check]) -> frozenset[str]:
+        """The requirements of those of the checks that run on the case."""
+        unseen = {check.when for check in checks} - self._runs.keys()
+        if unseen:  # of checks in another form, as at the seams of a layer
+            case = _in_any_dtype(self._description)
+            self._runs.update((when, when(case)) for when in unseen)
+        return frozenset(check.requirement for check in checks if self._runs[check.when])
+
+
+def _in_any_dtype(description: Description) -> Case:
+    return Library("float16").fresh(description)
+
+
+@lru_cache
+def _usual(operator: str) -> tuple[When, ...]:
+    """What the checks of an operator ask of a case: all at once, since a case is built for them."""
+    return tuple(check.when for check in checks_of(operator))
+
+
+# An operator has some 600 cases in the ranks that its bindings take, and its dtypes are judged one after the other.
+@lru_cache(maxsize=1024)
+def _look(description: Description) -> _Look:
+    case = _in_any_dtype(description)
+    runs = {when: when(case) for when in _usual(description.operator)}
+    return _Look(traits_of(description, case), large(case), case.x.shape, description, runs)
+
+
 def select_cases(
     descriptions: Sequence[Description],
     checks: Sequence[Check],
-    library: Library,
     minimum: int,
     *,
     varied: bool = False,
@@ -60,12 +103,11 @@ def select_cases(
     covers every trait of the cases, and all cases of checks on 16-bit data alone, which no other dtype has. With
     ``first`` it also covers every large shape of the sweep of sizes.
     """
+    looks = {description: _look(description) for description in descriptions}
     asking: dict[Description, frozenset[Hashable]] = {}
-    for description in descriptions:
-        case = library.case(description)
-        asked = frozenset(check.requirement for check in checks if check.when(case))
-        found = traits_of(description, case) if varied else large(case) if first else frozenset()
-        asking[description] = asked | found
+    for description, look in looks.items():
+        found = look.traits if varied else look.large if first else frozenset()
+        asking[description] = look.asking(checks) | found
     wanted: dict[Hashable, int] = {
         check.requirement: len(descriptions) if varied and check.is_of_16_bits else minimum for check in checks
     }
@@ -81,10 +123,10 @@ def select_cases(
                 break
 
             def use(one: Description) -> tuple[bool, int]:
-                return library.case(one).x.shape in shapes, sum(met[other] < wanted[other] for other in asking[one])
+                return looks[one].shape in shapes, sum(met[other] < wanted[other] for other in asking[one])
 
             best = max(left, key=use)  # among equals the first: the fixed deck comes before generated cases
             chosen.add(best)
-            shapes.add(library.case(best).x.shape)
+            shapes.add(looks[best].shape)
             met.update(asking[best])
     return [description for description in descriptions if description in chosen]

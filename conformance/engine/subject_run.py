@@ -62,10 +62,10 @@ class Chosen:
             return cls(whole, whole, set(whole))
         own = subject.target.name not in KNOWN
         varied = own or (first and not subject.slow)  # a case of another shape costs seconds where it is compiled
-        chosen = select_cases(whole, checks, library, minimum, varied=varied, first=first)
+        chosen = select_cases(whole, checks, minimum, varied=varied, first=first)
         if own or not subject.slow:
             return cls(chosen, whole, set(chosen))
-        pulled = set(select_cases(chosen, [check for check in checks if check.gradient], library, minimum))
+        pulled = set(select_cases(chosen, [check for check in checks if check.gradient], minimum))
         return cls(chosen, whole, pulled | {one for one in chosen if "CM-S1" in one.requirements})
 
 

@@ -34,8 +34,6 @@ class Preparation:
     """
 
     request: Request
-    #: How many processes take units in turn. The first of them prepares only its own.
-    processes: int = 1
     _made: dict[tuple[str, str], Library] = attrs.field(factory=dict)
 
     def steps(self) -> Iterator[bool]:
@@ -48,7 +46,7 @@ class Preparation:
         if request.only:  # few of the cases will run
             return
         profile, store = profile_of(request.profile), truths_store(request.cache)
-        for operator, dtype in islice(self._units(), 0, _MOST * self.processes, self.processes):
+        for operator, dtype in islice(self._units(), _MOST):
             library = self._made[operator, dtype] = Library(dtype)
             for description in profile.cases(operator, request.seed):
                 if description.large:  # a step would take long, and all of them much memory

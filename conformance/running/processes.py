@@ -20,24 +20,10 @@ from .executor import Judged, UnitListener, finished
 from .message import Message, question_to_judge
 from .single_process import SingleProcess
 from .unit import Offer, Unit
+from .unit_queue import UnitQueue
 
-
-class UnitQueue:
-    """The remaining units; any thread may take one."""
-
-    def __init__(self, units: Iterable[Unit]) -> None:
-        self._units = iter(units)
-        self._taking = threading.Lock()
-        self._over = False
-
-    def take(self) -> Unit | None:
-        """The next unit; None if none is left."""
-        with self._taking:
-            return None if self._over else next(self._units, None)
-
-    def clear(self) -> None:
-        """Drop the remaining units."""
-        self._over = True
+#: The number of the first process in the queue of units; those of the others follow.
+_FIRST = 0
 
 
 @attrs.frozen
@@ -61,7 +47,7 @@ class Processes:
 
     def __init__(self, request: Request, count: int, first: SingleProcess | None = None) -> None:
         """``first`` judges in this process. If it is given, its targets are open already, and stay open."""
-        self._first, self._opens = first or SingleProcess(request, processes=count), first is None
+        self._first, self._opens = first or SingleProcess(request), first is None
         self._told, self._count = Message.of(request), count
         self._others: list[AnsweringProcess] = []
         self._threads: list[threading.Thread] = []
@@ -109,9 +95,12 @@ class Processes:
         paces = self.measure()
         self._threads = [
             threading.Thread(
-                target=self._hand_out, args=(other, paces, listener), daemon=True, name="normspec: another process"
+                target=self._hand_out,
+                args=(other, number, paces, listener),
+                daemon=True,
+                name="normspec: another process",
             )
-            for other in self._others
+            for number, other in enumerate(self._others, _FIRST + 1)
         ]
         for thread in self._threads:
             thread.start()
@@ -136,13 +125,15 @@ class Processes:
 
     def _next(self) -> _OwnUnit | None:
         """The next unit for this process; None if none is left."""
-        unit = self._left.take()
+        unit = self._left.take(_FIRST)
         return None if unit is None else _OwnUnit(unit)
 
-    def _hand_out(self, other: AnsweringProcess, paces: Mapping[str, str], listener: UnitListener | None) -> None:
+    def _hand_out(
+        self, other: AnsweringProcess, number: int, paces: Mapping[str, str], listener: UnitListener | None
+    ) -> None:
         """Let another process judge one unit after the other until none is left."""
         try:
-            while (unit := self._left.take()) is not None:
+            while (unit := self._left.take(number)) is not None:
                 try:
                     report = other.ask(question_to_judge(unit, paces))
                 except (ProcessEnded, NormspecError):  # the first process judges the unit and meets the same error

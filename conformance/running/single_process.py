@@ -25,11 +25,8 @@ from .unit import Offer, Unit, units
 class SingleProcess:
     """Judges units in this process. Other processes use it too, for the units that they are sent."""
 
-    def __init__(self, request: Request, *, prepares: bool = True, processes: int = 1) -> None:
-        """
-        ``prepares``: whether the first units are prepared while the targets import. ``processes``: how many processes
-        take units in turn, of which this one is the first.
-        """
+    def __init__(self, request: Request, *, prepares: bool = True) -> None:
+        """``prepares``: whether the first units are prepared while the targets import."""
         self.request = request
         self._targets: dict[str, Target] = {}
         #: Why fewer cases run on a target, by its name. Measured once here, unless another process sent it.
@@ -37,7 +34,7 @@ class SingleProcess:
         #: Whether the last unit was interrupted.
         self.interrupted = False
         self._partial: list[Judged] = []
-        self._preparation = Preparation(request, processes)
+        self._preparation = Preparation(request)
         self._prepares = prepares
 
     def __enter__(self) -> SingleProcess:

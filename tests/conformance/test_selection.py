@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from normspec.adapters.dtypes import DTYPES
 from normspec.adapters.targets import resolve
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.sizes import SLOW, extents, size_deck
@@ -63,22 +64,33 @@ def test_enough_is_enough_for_every_check():
     def asked(check: Check, among: list) -> int:
         return sum(check.when(library.case(one)) for one in among)
 
-    chosen = select_cases(cases, checks, library, 2)
+    chosen = select_cases(cases, checks, 2)
     assert set(chosen) < set(cases)
     assert all(asked(check, chosen) >= min(2, asked(check, cases)) for check in checks)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_what_a_case_is_good_for_depends_on_no_dtype(operator):
+    """A case meets the same checks and has the same traits in every dtype: the choice is made once for all."""
+    libraries = [Library(dtype) for dtype in DTYPES]
+    for description in profile_of("standard").cases(operator, 0):
+        cases = [library.fresh(description) for library in libraries]
+        assert len({traits_of(description, case) for case in cases}) == 1
+        for check in checks_of(operator):
+            assert len({check.when(case) for case in cases}) == 1, check.requirement
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_extent_is_large_in_some_case_of_a_first_binding(operator):
     """If few cases run, they include, once, those of the sweep that every framework runs."""
     for profile in ("quick", "standard"):
-        library, cases = Library("float32"), size_deck(operator, profile)
+        cases = size_deck(operator, profile)
         far = [one for one in cases if one.far]
         assert len(far) == sum(size < extent.largest for extent in extents(operator) for size in SLOW[profile])
         checks = [check for check in checks_of(operator) if check.requirement == "CM-S1"]
-        assert set(far) <= set(select_cases(cases, checks, library, 1, first=True))
-        assert set(far) <= set(select_cases(cases, checks, library, 1, varied=True))
-        assert len(select_cases(cases, checks, library, 1)) == 1
+        assert set(far) <= set(select_cases(cases, checks, 1, first=True))
+        assert set(far) <= set(select_cases(cases, checks, 1, varied=True))
+        assert len(select_cases(cases, checks, 1)) == 1
 
 
 def _run(monkeypatch, body, *, gradient=False, slow=True, profile=None, accepts=None):
@@ -136,7 +148,6 @@ def test_what_nothing_can_judge_is_not_exercised(monkeypatch):
 
 def test_gradients_are_taken_on_some_cases_alone(monkeypatch):
     """In a slow framework a check of gradients runs where they are taken, and others on every case that is chosen."""
-    library = Library("float32")
     checks = [
         Check(name, lambda s, case: [Finding(case, violated=False)], when, "error", gradient=gradient)
         for name, when, gradient in (
@@ -149,7 +160,7 @@ def test_gradients_are_taken_on_some_cases_alone(monkeypatch):
     target = replace(resolve("numpy", op="layer_norm"), slow=True)
     plan = Plan((target,), ("float32",), "cpu", {}, Profile("quick", 0, 0, 32, slow=2, slow_own=2), 0)
     judged = {result.requirement: result.cases for result in Run(plan).report().results}
-    chosen = select_cases(deck("layer_norm", "quick", 0), checks, library, 2, first=True)
+    chosen = select_cases(deck("layer_norm", "quick", 0), checks, 2, first=True)
     large = [one for one in chosen if one.far]
     assert judged["LN-F1"] == len(chosen)
     assert judged["LN-G1"] == 2 + len(large)
@@ -175,7 +186,7 @@ def test_a_function_of_ones_own_meets_every_trait():
     for operator in ("layer_norm", "batch_norm"):
         library, cases = Library("float32"), deck(operator, "quick", 0)
         every = {one: traits_of(one, library.case(one)) for one in cases}
-        chosen = select_cases(cases, checks_of(operator), library, 4, varied=True)
+        chosen = select_cases(cases, checks_of(operator), 4, varied=True)
         assert set().union(*every.values()) == set().union(*(every[one] for one in chosen))
     given = {trait[1] for one in chosen for trait in every[one] if trait[0] == "given"}
     channels = {trait[1:] for one in chosen for trait in every[one] if trait[0] == "channels"}
