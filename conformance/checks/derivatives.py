@@ -32,10 +32,12 @@ def _ignores_norm(case: Case) -> bool:
     return idle(case.operator, case.parts) == ("gamma", "beta")
 
 
-@check(
+_SECOND_ORDER = (
     "LN-G9", "BN-G10", "RM-G9", "GN-G9", "IN-G9", "RS-G4", "PR-G6", "PO-G6", "HW-G7", "MH-G8",
-    gradient=True, raising="unsupported", modes=BOTH,
 )  # fmt: skip
+
+
+@check(*_SECOND_ORDER, gradient=True, raising="unsupported", modes=BOTH)
 def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
     """The vjp of the vjp equals the exact one, within the propagated envelope, whichever gradients it begins with."""
     if _ignores_norm(case):
@@ -141,18 +143,22 @@ def _nested(kind: str, words: str) -> Body:
     return judged
 
 
-for *_ids, _kind, _words in (
-    (
-        "LN-G12", "BN-G13", "RM-G12", "GN-G12", "IN-G12", "RS-G7", "PR-G8", "PO-G8", "HW-G9", "MH-G11",
-        "jvp_vjp", "forward over reverse",
-    ),
-    (
-        "LN-G13", "BN-G14", "RM-G13", "GN-G13", "IN-G13", "RS-G8", "PR-G9", "PO-G9", "HW-G10", "MH-G12",
-        "vjp_jvp", "reverse over forward",
-    ),
-    (
-        "LN-G14", "BN-G15", "RM-G14", "GN-G14", "IN-G14", "RS-G9", "PR-G10", "PO-G10", "HW-G11", "MH-G13",
-        "jvp_jvp", "forward over forward",
-    ),
-):  # fmt: skip
+_FORWARD_OVER_REVERSE = (
+    "LN-G12", "BN-G13", "RM-G12", "GN-G12", "IN-G12", "RS-G7", "PR-G8", "PO-G8", "HW-G9", "MH-G11",
+)  # fmt: skip
+_REVERSE_OVER_FORWARD = (
+    "LN-G13", "BN-G14", "RM-G13", "GN-G13", "IN-G13", "RS-G8", "PR-G9", "PO-G9", "HW-G10", "MH-G12",
+)  # fmt: skip
+_FORWARD_OVER_FORWARD = (
+    "LN-G14", "BN-G15", "RM-G14", "GN-G14", "IN-G14", "RS-G9", "PR-G10", "PO-G10", "HW-G11", "MH-G13",
+)  # fmt: skip
+
+#: The requirements about derivatives that reverse mode takes part in: where gradients are wrong, so are these.
+OF_GRADIENTS = frozenset((*_SECOND_ORDER, *_FORWARD_OVER_REVERSE, *_REVERSE_OVER_FORWARD))
+
+for _ids, _kind, _words in (
+    (_FORWARD_OVER_REVERSE, "jvp_vjp", "forward over reverse"),
+    (_REVERSE_OVER_FORWARD, "vjp_jvp", "reverse over forward"),
+    (_FORWARD_OVER_FORWARD, "jvp_jvp", "forward over forward"),
+):
     check(*_ids, gradient=True, raising="unsupported", modes=BOTH)(_nested(_kind, _words))

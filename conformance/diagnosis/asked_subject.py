@@ -173,28 +173,47 @@ class AskedSubject:
         Whether a candidate computes what the target does, and has its derivatives.
 
         Where the formula is wrong, the target's derivatives are either written out by its author, as the candidate's
-        are, or the true derivatives of what it computes, as a framework's are. Nearly all candidates fail before the
-        questions that take many calls.
+        are, or the true derivatives of what it computes, as a framework's are. Where only gradients are wrong, so are
+        their derivatives, in one way in a framework and in another where an author writes them out. Nearly all
+        candidates fail before the questions that take many calls.
         """
         forward = [question for question in questions if not question.derivative]
-        backward = [question for question in questions if question.derivative]
+        gradients = [question for question in questions if question.derivative and not _is_of_derivatives(question)]
+        further = [question for question in questions if _is_of_derivatives(question)]
         cheap, costly = ([one for one in forward if _is_costly(one) == of] for of in (False, True))
         if not all(self.same(candidate, question) for question in cheap):
             return False
-        if not all(self.same(candidate, question) for question in backward):
-            wrong = any(_has_wrong_outputs(candidate, question) for question in (*cheap, *costly))
-            plain = [question for question in backward if question.plain]
+        wrong = any(_has_wrong_outputs(candidate, question) for question in (*cheap, *costly))
+        plain = [question for question in gradients if question.plain]
+        if not all(self.same(candidate, question) for question in gradients):
             if not wrong or not all(
                 self.same(candidate, question) or follow(candidate, question, self.answer(question))
                 for question in plain
             ):
                 return False
+        elif not wrong and not any(candidate.answer(question).clearly_wrong for question in plain):
+            costly += further  # where gradients are right, their derivatives say something of their own
         return all(self.same(candidate, question) for question in costly)
+
+    def may_differ(self, candidate: Candidate, question: Question) -> bool:
+        """Whether a target with a candidate's mistake may answer otherwise: see ``agrees``."""
+        if not question.derivative:
+            return False
+        return self.has_wrong_values(candidate) or (
+            _is_of_derivatives(question) and self.has_wrong_gradients(candidate)
+        )
 
     def has_wrong_values(self, candidate: Candidate) -> bool:
         """Whether a candidate's values are wrong, and not only its derivatives."""
         broken = (question for question in self.violated_checks.values() if not question.derivative)
         return any(_has_wrong_outputs(candidate, question) for question in broken)
+
+    def has_wrong_gradients(self, candidate: Candidate) -> bool:
+        """Whether gradients are all that is wrong in a candidate, with their derivatives."""
+        if self.has_wrong_values(candidate):
+            return False
+        broken = (one for one in self.violated_checks.values() if one.derivative and not _is_of_derivatives(one))
+        return any(candidate.answer(question).clearly_wrong for question in broken)
 
     def violated_by(self, candidate: Candidate) -> list[str]:
         """The requirements of the violated checks that a run of a candidate violates too."""
@@ -226,6 +245,11 @@ class AskedSubject:
 
 def _is_costly(question: Question) -> bool:
     return question.check is not None and question.check.requirement in COSTLY
+
+
+def _is_of_derivatives(question: Question) -> bool:
+    """Whether a question is about derivatives of gradients, or about forward mode."""
+    return question.derivative and question.check is not None and question.check.raising == "unsupported"
 
 
 def _has_wrong_outputs(candidate: Candidate, question: Question) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from ..checks.derivatives import OF_GRADIENTS
 from .asked_subject import AskedSubject
 from .candidates import Candidate
 
@@ -27,16 +28,18 @@ class Explanation:
         The violations that the first candidate shows too, each with the faults that show it by themselves.
 
         Where the formula is wrong, wrong gradients count too, because they were found to be its derivatives. Higher
-        derivatives do not count: nothing is known about them. If a function remembers earlier calls, a violation that
+        derivatives do not count then: nothing is known about them. Where only gradients are wrong, their derivatives
+        count. If a function remembers earlier calls, a violation that
         is gone after another call follows from that.
         """
         candidate = matching[0]
         alone = _each_alone(candidate, asked)
-        explained = {}
+        explained, wrong = {}, asked.has_wrong_values(candidate)
         for name, question in asked.maker.violated_checks.items():
             gradient = question.derivative and asked.maker.checks[name].raising != "unsupported"
             forgotten = question.preceded_by is not None and not asked.answer(question).words
-            if candidate.answer(question).words or forgotten or (gradient and asked.has_wrong_values(candidate)):
+            follows = asked.has_wrong_gradients(candidate) if name in OF_GRADIENTS else gradient and wrong
+            if candidate.answer(question).words or forgotten or follows:
                 places = tuple(place for place, one in enumerate(alone) if one.answer(question).words)
                 explained[name] = places or tuple(range(len(alone)))
         return cls(tuple(matching), explained)

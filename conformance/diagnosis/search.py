@@ -251,12 +251,12 @@ class Search:
         """
         The candidate's violations of requirements that the target satisfies, as questions.
 
-        Where the candidate's formula is wrong, derivatives are left out: the target's may differ (following.py).
+        Derivatives are left out where the target's may differ.
         """
-        wrong, maker = self.asked.has_wrong_values(candidate), self.asked.maker
+        maker = self.asked.maker
         for result in violations_of(candidate, self.satisfied - COSTLY, self.asked.library):
             question = maker.question(result.violated_on, maker.checks[result.requirement])
-            if question is None or (wrong and question.derivative):
+            if question is None or self.asked.may_differ(candidate, question):
                 continue
             if candidate.answer(question).clearly_wrong:
                 yield question
@@ -265,13 +265,13 @@ class Search:
         """
         Whether the target is right on a case that differs from a shown one, and the candidate is clearly wrong there.
 
-        Nothing else on such a case speaks against a name: the target may have made another mistake too. Derivatives of
-        a wrong formula may differ (following.py), and so may what is remembered.
+        Nothing else on such a case speaks against a name: the target may have made another mistake too. Derivatives
+        of what is wrong may differ, and so may what is remembered.
         """
         if self.subject.slow or candidate.varies or self.asked.maker.preceded_by is not None:
             return False
-        wrong = self.asked.has_wrong_values(candidate)
-        contrasting = (one for one in self.asked.maker.contrasting_questions if not (wrong and one.derivative))
+        asked = self.asked.maker.contrasting_questions
+        contrasting = (one for one in asked if not self.asked.may_differ(candidate, one))
         return any(self.asked.answer(one).right and candidate.answer(one).clearly_wrong for one in contrasting)
 
     def _explain_matching(self, matching: list[Candidate]) -> Explanation | None:

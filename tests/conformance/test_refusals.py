@@ -50,14 +50,14 @@ def six_errors(x, gamma, beta, *, eps, axes):
         ),
         (
             names_its_size,
-            "The call raises ValueError: ... are a multiple of 3 where the number of values in a group is a multiple"
-            " of 3.",
+            "The call raises ValueError: 3 values in a group of (1, 3) are a multiple of 3, and the like, where the"
+            " number of values in a group is a multiple of 3.",
         ),
         (six_errors, "The call fails in several ways where x has 3 axes."),
     ],
 )
 def test_no_words_of_one_case_are_told_of_others(mistaken, sentence):
-    """Ways to fail are told one by one, and what differs in the message of one is left out."""
+    """Ways to fail are told one by one, and where messages of one differ, a whole one is an example."""
     (cause,) = diagnosed(mistaken).causes
     assert cause.sentence == sentence
 

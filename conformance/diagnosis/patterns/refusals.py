@@ -82,7 +82,7 @@ def _told(kind: str, words: Sequence[str]) -> str:
     """What failures of one kind have in common, in words."""
     if kind.endswith("some of the leaves") and len({*words}) > 1:
         return f"no gradient reaches {kind}"
-    return _common(words)
+    return _example(words)
 
 
 def _lost_all(failure: Exception, case: Case) -> bool:
@@ -94,20 +94,10 @@ def _lost_all(failure: Exception, case: Case) -> bool:
 _NUMBERS = re.compile(r"[(\[][^()\[\]]*[)\]]|[-+]?\d[\w.+-]*")
 
 
-def _common(texts: Sequence[str]) -> str:
-    """What texts have in common at their beginning and end, with an ellipsis in place of the rest."""
-    words = [text.split() for text in texts]
-    if all(one == words[0] for one in words):
-        return texts[0]
-    begin = _alike(words)
-    end = _alike([one[: begin - 1 if begin else None : -1] for one in words])
-    return " ".join([*words[0][:begin], "...", *words[0][len(words[0]) - end :]])
-
-
-def _alike(words: Sequence[Sequence[str]]) -> int:
-    """How many words are alike at the beginning."""
-    same = [all(one == some[0] for one in some) for some in zip(*words, strict=False)]
-    return (*same, False).index(False)
+def _example(texts: Sequence[str]) -> str:
+    """The shortest of the messages of one mistake, and whether there are others."""
+    example = min(texts, key=len)
+    return example if len({*texts}) == 1 else f"{example}, and the like,"
 
 
 def _among(outcomes: Sequence[ObservedResult], cases: Set[int]) -> list[ObservedResult]:

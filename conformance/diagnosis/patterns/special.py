@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ....spec.errors import CALL_FAILED, LayoutNotApplicable, Unsupported
+from ....adapters.layouts import LAYOUTS, why_not
+from ....spec.errors import CALL_FAILED, LayoutNotApplicable, TargetRaised, Unsupported
 from ...cases.case import Case
 from ...judging.subject import Subject
 from .memory import is_right
+from .pattern import with_verb
 
 _SPECIAL_VALUES = ((np.nan, "a NaN"), (np.inf, "an infinity"), (-np.inf, "a negative infinity"))
 _CASES = 3
@@ -29,6 +31,12 @@ _LAYOUTS = {
     "zero_stride": "expanded with a stride of zero",
     "negative": "stored with a negative stride",
 }
+#: Of these, those without gaps, in which the values lie in their usual order.
+_IN_ONE_PIECE = frozenset({"offset", "offset_by_16_bytes"})
+#: How a failure begins among the results that are wrong.
+_FAILING = "the call"
+#: More layouts than this are not told one by one.
+_FEW = 3
 
 
 def _chosen(cases: Sequence[Case]) -> list[Case]:
@@ -87,41 +95,57 @@ def _effect_of(subject: Subject, case: Case, name: str, poison: float) -> str:
 
 def misread_layouts(subject: Subject, cases: Sequence[Case]) -> str:
     """Which results are wrong for which memory layout of which input; empty if none is."""
-    layouts = [one for one in subject.target.layouts if one != "contiguous"]
-    chosen = _chosen(cases)
-    if len(chosen) < _CASES:
+    if len(chosen := _chosen(cases)) < _CASES:
         return ""
-    found = []
     names = [name for name in chosen[0].inputs if "." not in name]
-    for name in (*names, "g"):
-        plain = {result for case in chosen for result in _wrong(subject, case, name, "contiguous")}
-        told = [{one: frozenset(_wrong(subject, case, name, one)) - plain for one in layouts} for case in chosen]
-        bad = {layout: frozenset.intersection(*(one[layout] for one in told)) for layout in layouts}
-        for results in dict.fromkeys(value for value in bad.values() if value):
-            where = [_LAYOUTS.get(layout, layout) for layout in layouts if bad[layout] == results]
-            fine = [_LAYOUTS.get(layout, layout) for layout in layouts if not any(one[layout] for one in told)]
-            verb, input_name = "is" if len(results) == 1 else "are", "the cotangent" if name == "g" else name
-            right = f", and right where it is {' or '.join(['contiguous', *fine])}"
-            found.append(
-                f"{' and '.join(sorted(results))} {verb} wrong where {input_name} is {' or '.join(where)}{right}"
-            )
-    return "; ".join(found)
+    return "; ".join(words for name in (*names, "g") for words in _misread_layouts_of(subject, name, cases))
 
 
-def _wrong(subject: Subject, case: Case, name: str, layout: str) -> Iterator[str]:
+def _misread_layouts_of(subject: Subject, name: str, cases: Sequence[Case]) -> Iterator[str]:
+    """What is wrong in which layouts of one input, or of the cotangent, and in which all is right."""
+    told: dict[str, list[frozenset[str]]] = {}
+    for layout in subject.target.layouts:
+        fitting = [one for one in cases if one.whole and _fits(one.g if name == "g" else one.inputs[name], layout)]
+        seen = (_wrong(subject, case, name, layout) for case in _chosen(fitting))
+        told[layout] = [wrong for wrong in seen if wrong is not None]
+    plain = frozenset[str]().union(*told.pop("contiguous", ()))
+    tried = {layout: [one - plain for one in wrong] for layout, wrong in told.items() if wrong}
+    bad = {layout: frozenset.intersection(*wrong) for layout, wrong in tried.items()}
+    fine = [layout for layout, wrong in tried.items() if not any(wrong)]
+    for results in dict.fromkeys(value for value in bad.values() if value):
+        layouts = [layout for layout in bad if bad[layout] == results]
+        failures = [one for one in results if one.startswith(_FAILING)]
+        what, link = (f"{failures[0]},", "returns") if failures else (f"{with_verb(sorted(results))} wrong", "right")
+        yield f"{what} where {'the cotangent' if name == 'g' else name} {_where(layouts, fine, link)}"
+
+
+def _where(layouts: Sequence[str], fine: Sequence[str], link: str) -> str:
+    """The layouts in words, and those in which all is right, if they are few."""
+    if len(layouts) > _FEW and {*fine} <= _IN_ONE_PIECE:
+        return f"is not contiguous in memory, and {link} where it is"
+    others = fine if len(fine) <= _FEW else ["in most other layouts"]
+    right = " or ".join(["contiguous", *(_LAYOUTS.get(one, one) for one in others)])
+    return f"is {' or '.join(_LAYOUTS.get(one, one) for one in layouts)}, and {link} where it is {right}"
+
+
+def _fits(array: np.ndarray | None, layout: str) -> bool:
+    return array is not None and (layout not in LAYOUTS or why_not(array, layout) is None)
+
+
+def _wrong(subject: Subject, case: Case, name: str, layout: str) -> frozenset[str] | None:
+    """The results of a call that are wrong, or how it fails; None if it cannot be made in this layout."""
     subject.target.begin()
     try:
         if name == "g":
             if subject.forward_only:
-                return
+                return None
             results = subject.named_gradients(subject.start(case).pull(case.g, layout).gradients(), case)
         else:
             results = subject.start(case, layouts={name: layout}).outputs()
     except (LayoutNotApplicable, Unsupported):
-        return
+        return None
+    except TargetRaised as raised:
+        return frozenset([f"{_FAILING} raises {raised.words}"])
     except CALL_FAILED:
-        yield "the call"
-        return
-    for result, got in results.items():
-        if not is_right(subject, case, result, got):
-            yield result
+        return frozenset([f"{_FAILING} fails"])
+    return frozenset(result for result, got in results.items() if not is_right(subject, case, result, got))
