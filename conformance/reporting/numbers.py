@@ -1,10 +1,10 @@
-"""Numbers as a report writes them: exact in hexadecimal, short in decimal."""
+"""Numbers as a report writes them: exact, in decimal where that is short and in hexadecimal where it is not."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from ...spec.parts import Part
 SHOWN_WHOLE = 16
 #: How many elements of a longer array are shown.
 SHOWN_HEAD = 6
+#: An exact decimal of more characters than this is written in hexadecimal: that of 2^-10 has twelve.
+SHORT = 12
 
 
 def element_name(name: str, index: Sequence[int]) -> str:
@@ -27,6 +29,15 @@ def hex_float(value: float) -> str:
     if value == 0:
         return "-0x0p+0" if math.copysign(1, value) < 0 else "0x0p+0"
     return re.sub(r"\.?0+p", "p", float(value).hex())
+
+
+def exact_decimal(value: float) -> str:
+    """The shortest decimal that `float` reads back exactly: 2.5, -1, 1e-05."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def _is_short(value: float) -> bool:
+    return len(exact_decimal(value)) <= SHORT
 
 
 def decimal(value: float, *others: float) -> str:
@@ -69,31 +80,33 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _nested(values: np.ndarray) -> str:
+def _nested(values: np.ndarray, text: Callable[[float], str]) -> str:
     if values.ndim == 0:
-        return hex_float(float(values))
-    return "[" + ", ".join(_nested(v) for v in values) + "]"
+        return text(float(values))
+    return "[" + ", ".join(_nested(v, text) for v in values) + "]"
 
 
 def array_text(array: np.ndarray | None) -> str:
-    """One argument of a case: dtype, shape, and its elements in hexadecimal."""
+    """One argument of a case: dtype, shape, and its elements, exact, all in decimal or all in hexadecimal."""
     if array is None:
         return "None"
     values = np.asarray(array).astype(np.float64)
     head = f"{array.dtype} {array.shape} "
-    if values.size <= SHOWN_WHOLE:
-        return head + _nested(values)
     flat = values.ravel()
-    if np.all(flat == flat[0]):
-        return f"{head}every element {hex_float(flat[0])}"
-    shown = ", ".join(hex_float(v) for v in flat[:SHOWN_HEAD])
-    return f"{head}[{shown}, ... {flat.size} elements, whole in --json]"
+    alike = flat.size > SHOWN_WHOLE and bool(np.all(flat == flat[0]))
+    told = flat[: 1 if alike else SHOWN_HEAD if flat.size > SHOWN_WHOLE else None]
+    text = exact_decimal if all(map(_is_short, told)) else hex_float
+    if flat.size <= SHOWN_WHOLE:
+        return head + _nested(values, text)
+    if alike:
+        return f"{head}every element {text(flat[0])}"
+    return f"{head}[{', '.join(map(text, told))}, ... {flat.size} elements, whole in --json]"
 
 
 def setting_text(value: Any) -> str:
-    """One keyword argument of a case: `0x1.4f8b588e368f1p-17 (1e-05)`, `(-1,)`, `True`."""
+    """One keyword argument of a case: `1e-05`, `0x1.5555555555555p-2 (0.333333)`, `(-1,)`, `True`."""
     if isinstance(value, float):
-        return f"{hex_float(value)} ({value:g})"
+        return exact_decimal(value) if _is_short(value) else f"{hex_float(value)} ({value:g})"
     if isinstance(value, Part):
         return str(value)
     if isinstance(value, tuple) and any(isinstance(part, Part) for part in value):

@@ -54,8 +54,17 @@ def sections(report: Outcome) -> tuple[Section, ...]:
 
 
 def most_severe(results: Iterable[Result]) -> Result | None:
-    """The result that represents all: the most severe verdict, and among equals the largest ratio."""
-    return min(results, key=lambda r: (SEVERITY.index(r.verdict), -_magnitude(r)), default=None)
+    """
+    The result that represents all: that of the most severe verdict.
+
+    Among equals one that follows from no other, and among these that of the largest ratio.
+    """
+    return min(results, key=lambda r: (SEVERITY.index(r.verdict), bool(r.follows_from), -_magnitude(r)), default=None)
+
+
+def follows(result: Result) -> bool:
+    """Whether a result is a violation that follows from another."""
+    return result.verdict.is_violation and bool(result.follows_from)
 
 
 def _magnitude(result: Result) -> float:
@@ -73,6 +82,8 @@ def _cell(results: Sequence[Result], symbols: Symbols) -> Text:
         worst.verdict in (Verdict.PASS, Verdict.DEVIATES) or worst.verdict.is_violation
     )
     number = f" {ratio_text(worst.ratio)}" if shows_ratio and worst.ratio is not None else ""
+    if follows(worst):
+        number, style = f" {worst.follows_from[0]}", "red"
     text = Text(symbol, style=style)
     text.append(number, style="dim" if worst.verdict is Verdict.PASS else style)
     text.pad_right(max(0, _CELL_WIDTH - len(text.plain)))
@@ -162,8 +173,8 @@ def _title(identifier: str, results: Sequence[Result]) -> str:
     return f"(required) {title(identifier)}" if is_advice(identifier) else title(identifier)
 
 
-def print_legend(console: Console, symbols: Symbols) -> None:
-    """Print the meaning of the symbols and of the numbers."""
+def print_legend(results: Sequence[Result], console: Console, symbols: Symbols) -> None:
+    """Print the meaning of the symbols and of the numbers, and of the ids where results follow from others."""
     line = Text()
     for verdict, symbol in symbols.verdicts.items():
         line.append(symbol, style=COLOURS[verdict])
@@ -175,4 +186,6 @@ def print_legend(console: Console, symbols: Symbols) -> None:
         "The number compares the worst error with the largest that a sound algorithm can make there: "
         "up to 1 passes, and 58 is 58 times as large."
     )
+    if any(map(follows, results)):
+        meaning += " An id in its place says which violation this one follows from."
     print_prose(Text(meaning, style="dim"), console)

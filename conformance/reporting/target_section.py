@@ -178,7 +178,7 @@ def print_target(report: Outcome, told: PrintedAdvice, console: Console, symbols
     """
     _print_tables(report, console, symbols)
     if legend and report.results:
-        print_legend(console, symbols)
+        print_legend(report.results, console, symbols)
     print_causes(report, console)
     print_failures(
         independent_violations(report),

@@ -7,7 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from normspec.conformance.reporting.numbers import array_text, hex_float, ratio_in_three_digits, ratio_text
+from normspec.conformance.reporting.numbers import (
+    array_text,
+    hex_float,
+    ratio_in_three_digits,
+    ratio_text,
+    setting_text,
+)
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0, 1.0, -0.5, 0.1, 5e-324, 1.7976931348623157e308, math.inf, -math.inf])
@@ -57,8 +63,19 @@ def test_three_digits_never_round_across_the_envelope(ratio, short):
     assert ratio_in_three_digits(math.inf) == math.inf and math.isnan(ratio_in_three_digits(math.nan))
 
 
+def test_numbers_are_exact_and_in_decimal_where_that_is_short():
+    """An array is in one notation, so that no number hides among others."""
+    assert array_text(np.array([[-0.0, 1.5], [2.0**-10, -3]], np.float32)) == (
+        "float32 (2, 2) [[-0, 1.5], [0.0009765625, -3]]"
+    )
+    assert array_text(np.array([1, 0.1], np.float32)) == "float32 (2,) [0x1p+0, 0x1.99999ap-4]"
+    assert array_text(np.array([1e30, np.nan, np.inf])) == "float64 (3,) [1e+30, nan, inf]"
+    assert setting_text(1e-5) == "1e-05" and float(setting_text(1e-5)) == 1e-5
+    assert setting_text(1 / 3) == "0x1.5555555555555p-2 (0.333333)"
+
+
 def test_long_arrays_are_shortened():
     """An array past a shrunk case shows its head, or that all of it is one value."""
-    assert array_text(np.ones((4, 5), np.float32)) == "float32 (4, 5) every element 0x1p+0"
-    assert array_text(np.arange(100.0)).endswith("0x1.4p+2, ... 100 elements, whole in --json]")
+    assert array_text(np.ones((4, 5), np.float32)) == "float32 (4, 5) every element 1"
+    assert array_text(np.arange(100.0)).endswith("4, 5, ... 100 elements, whole in --json]")
     assert array_text(np.zeros((0, 3))) == "float64 (0, 3) []"
