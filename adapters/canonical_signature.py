@@ -8,6 +8,7 @@ from typing import Any
 
 from ..spec.errors import WrongSignature
 from ..spec.operators import OPERATORS
+from .layers.names import PARAMETERS
 from .own_call import EXAMPLES
 from .signatures import lacking_affine, lacking_keywords, signature_of
 
@@ -48,13 +49,30 @@ def _misplaced_part(signature: inspect.Signature, operator: str) -> str:
 
 
 def _hint(signature: inspect.Signature, operator: str) -> str:
-    """What to declare for a function that takes x but not every setting, gamma and beta; empty for any other."""
+    """What to declare for a function that takes x but not every setting, gamma and beta; or that it needs a wrapper."""
+    if (moved := _moved(signature, operator)) is not None:
+        name, argument = moved
+        return (
+            f"; {name} stands in another place than {argument}, and no declaration changes that: write a function"
+            f" {OPERATORS[operator].signature} that calls it, and check that"
+        )
     lacking = [name for name in OPERATORS[operator].settings if name not in signature.parameters]
     affine = lacking_affine(signature, operator)
     if not (lacking or affine) or len(signature.parameters) < len(OPERATORS[operator].arguments) - 2:
         return ""
     fixed = [f"{name}={EXAMPLES[name]}" for name in lacking] + [f"{name}=none" for name in affine]
     return f"; what it has of its own, or lacks, can be declared, such as --fixed {','.join(fixed)}"
+
+
+def _moved(signature: inspect.Signature, operator: str) -> tuple[str, str] | None:
+    """A parameter with a usual name of gamma, beta or a statistic in another place, and which of these; or None."""
+    names = [name.lower() for name in signature.parameters]
+    for place, argument in enumerate(OPERATORS[operator].arguments):
+        usual = PARAMETERS.get(argument, ())
+        found = [name for name in names if name in usual]
+        if found and names[place] not in usual:
+            return found[0], argument
+    return None
 
 
 def _short_signature(signature: inspect.Signature) -> str:

@@ -164,7 +164,8 @@ def _highway(d) -> Iterator[Description]:  # type: ignore[no-untyped-def]
             named = {"HW-F3"} if logits in ("mixed", "moderate", "zero") else SATURATED
             # Where a part shows fully, or not at all, code may skip the call or return x.
             named = named.union(*{"closed": (PARTS, LAWS), "open": (PARTS,)}.get(logits, ()))
-            yield d(14, _PLAIN, *named, recipe=recipe, logits=logits)
+            groups = _PADDED if logits.startswith("nearly_") else _PLAIN
+            yield d(14, groups, *named, recipe=recipe, logits=logits)
     # Transform and gate are linear, so that only the gate bends: bfloat16 leaves no room for another term.
     yield d(2, _GRID, "HW-G7", recipe="shared", eps=2.0**-4)
     yield d(5, _PLAIN, "HW-F3", recipe="identity", logits="moderate")

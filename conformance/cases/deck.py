@@ -8,6 +8,7 @@ differ from one another, and coincide on purpose in some cases.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import attrs
@@ -19,7 +20,7 @@ from .description import NEGLIGIBLE_EPS, Description, Kinds
 from .every_layout import every_layout_deck
 from .large import large_deck
 from .large_derivatives import large_derivatives_deck
-from .parameters import BALANCED, HUGE, LATE, VAST
+from .parameters import BALANCED, HUGE, LATE, NEGATIVE, VAST
 from .paths import paths_deck
 from .six_axes import six_axes_deck
 from .sizes import repeated_deck, size_deck
@@ -138,6 +139,7 @@ def _both(operator: str) -> list[Description]:
         d(7, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="mixed", beta=HUGE),
         d(9, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="zeros", beta="mixed"),
         d(5, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="large", beta="mixed", cotangent="integers"),
+        d(6, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma=NEGATIVE, beta="mixed"),
         d(6, _PLAIN, "LN-F6", eps=NEGLIGIBLE_EPS, gamma="none", beta="none"),
         d(7, _PLAIN, "LN-F6", eps=NEGLIGIBLE_EPS, gamma="mixed", beta="none"),
         d(5, _PLAIN, "LN-F6", eps=NEGLIGIBLE_EPS, gamma="none", beta="mixed"),
@@ -305,7 +307,14 @@ def _of_sample_channels(operator: str) -> list[Description]:
         *(d(1, _NORMAL[:6], samples=2, rank=2, channel_axis=axis, **of_one) for axis in (1, -1) if of_one),
         d(12, _NORMAL[:4], *DERIVATIVES, "LN-G11", eps=0.5, rank=4, samples=2),
         d(12, _NORMAL[:1], "CM-V1", rank=4, samples=1),  # x is one group
+        *(() if of_one else _whole_vectors_and_more(d)),
     ]
+
+
+def _whole_vectors_and_more(d: Callable[..., Description]) -> Iterator[Description]:
+    """Channels that lie last, with one more in a group than a vector has: groups then begin within a vector."""
+    for width in (5, 9, 20):
+        yield d(2 * width, _NORMAL[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=width, channel_axis=-1)
 
 
 #: The operator's own cases besides the shared ones, by how its groups lie.

@@ -9,13 +9,14 @@ from .stream import Stream
 
 #: Gate logits. The logistic function saturates from 8 on in float16, from 17 in float32, and from 37 in float64. exp
 #: overflows from 89 in float32 and from 710 in float64.
-GATES = ("mixed", "moderate", "extreme", "zero", "closed", "open", "infinite")
+GATES = ("mixed", "moderate", "extreme", "zero", "closed", "open", "infinite", "nearly_closed", "nearly_open")
 #: Fusion logits. A spread is the largest less the smallest.
 FUSIONS = (
     "mixed",
     "ties",
     "spread_8",
     "spread_12",  # a branch of weight 6e-6 still counts in float32
+    "spread_30",  # and one of weight 9e-14 in float64
     "spread_100",
     "spread_10000",
     "one_closed",
@@ -23,6 +24,7 @@ FUSIONS = (
     "low",
     "huge",
     "lowest",
+    "bottom",
     "zero",
 )
 
@@ -39,13 +41,15 @@ def gate_logits(kind: str, shape: tuple[int, ...], random: Stream) -> NDArray[np
         return np.zeros(shape)
     if kind in ("closed", "open"):
         return np.full(shape, -np.inf if kind == "closed" else np.inf)
+    if kind in ("nearly_closed", "nearly_open"):  # the 3e-7 that are left count where nothing else is there
+        return np.full(shape, -15.0 if kind == "nearly_closed" else 15.0)
     if kind == "infinite":  # both, with finite ones
         return np.resize(random.permutation([np.inf, -np.inf, 0.5, -2.0, 3.0]), shape)
     return 2 * random.standard_normal(shape)
 
 
-def fusion_logits(kind: str, count: int, random: Stream) -> NDArray[np.float64]:
-    """Return float64 fusion logits of one of FUSIONS, not in order of their size."""
+def fusion_logits(kind: str, count: int, random: Stream, largest: float) -> NDArray[np.float64]:
+    """Return float64 fusion logits of one of FUSIONS, not in order of their size; ``largest``: that of their format."""
     drawn = random.standard_normal(count)
     if kind == "zero":
         return np.zeros(count)
@@ -68,4 +72,6 @@ def fusion_logits(kind: str, count: int, random: Stream) -> NDArray[np.float64]:
         return 1e4 + 64.0 * random.permutation(np.arange(count))
     if kind == "lowest":  # below -10^4, which some code takes for minus infinity
         return -11008.0 - 64.0 * random.permutation(np.arange(count))
+    if kind == "bottom":  # below what code begins a running maximum with, such as -1e9 or float16's largest
+        return np.full(count, -min(2.0**100, largest))
     return drawn

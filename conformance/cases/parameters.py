@@ -13,8 +13,9 @@ from .stream import Stream
 
 #: gamma and beta: none, neutral, or values of both signs, with zeros and powers of two among them.
 AFFINE = ("ones", "none", "mixed", "powers", "zeros", "large", "small")
-#: A kind for a few cases of the deck. Its values are so large that they hide everything else in the case.
-HUGE = "huge"
+#: Two kinds for a few cases of the deck. The values of one are so large that they hide everything else in the case; the
+#: other is one negative number throughout.
+HUGE, NEGATIVE = "huge", "negative"
 #: Cotangents. Most are not uniform, because with a uniform one and a gamma of ones dx is zero by law. Sparse ones
 #: single out one element; the uniform one is that of ``y.sum().backward()``. Small and large ones are about a third of
 #: the format's exponents away from 1, which leaves room for products with the cube of 1 / sqrt(variance + eps).
@@ -34,10 +35,12 @@ _SPECIAL = (0.0, -1.0, 2.0, -0.5, 1.0)
 
 def affine_values(kind: str, shape: tuple[int, ...], format: Format, seed: int, role: int) -> NDArray[Any] | None:
     """Return gamma (role 1) or beta (role 2) of this kind and shape, or None."""
-    random = Stream(seed, 1000 + role, math.prod(shape), (*AFFINE, HUGE).index(kind))
+    random = Stream(seed, 1000 + role, math.prod(shape), (*AFFINE, HUGE, NEGATIVE).index(kind))
     if kind == "none":
         return None
-    if kind == "ones":
+    if kind == NEGATIVE:
+        values = np.full(shape, -1.5)
+    elif kind == "ones":
         values = np.full(shape, 1.0 if role == 1 else 0.0)
     elif kind == "zeros":
         values = np.zeros(shape)

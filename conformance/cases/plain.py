@@ -16,7 +16,7 @@ import numpy as np
 from ...reference.formats import FORMATS
 from ...spec.operators import OPERATORS, Groups
 from .description import Description, Kinds
-from .parameters import HUGE
+from .parameters import BALANCED, EDGES, HUGE, LATE, NEGATIVE, VAST
 from .shapes import elements, shape_of
 
 #: The usual range of eps, and the largest ordinary magnitude: values one would try by hand.
@@ -28,8 +28,8 @@ _FAR = 24
 #: Regimes, the most readable numbers first; the others come after them.
 _READ = ("witness", "integers", "constant", "one_hot")
 #: An absent parameter needs no explanation; ones and zeros need little.
-_AFFINE = ("none", "ones", "powers", "mixed", "small", "large", HUGE, "zeros")
-_COTANGENTS = ("integers", "one_hot", "ones", "mixed", "small", "large", "edges")
+_AFFINE = ("none", "ones", "powers", NEGATIVE, "mixed", "small", "large", HUGE, "zeros")
+_COTANGENTS = ("integers", "one_hot", "ones", BALANCED, "mixed", LATE, "small", "large", EDGES, VAST)
 
 #: The eps to try. The first shows with (-1, 1) even in 16 bits if it is in the wrong place; the second is not exact
 #: in float32; with the third the variance is as small as eps.

@@ -79,7 +79,10 @@ class Drawn:
 
     def fusion(self) -> None:
         """The fusion logits, one for each branch."""
-        self.hold("logits", fusion_logits(self.logits, self.count, self.random("logits", (self.count,))), self.held)
+        self.hold("logits", self._fusion_logits(), self.held)
+
+    def _fusion_logits(self) -> NDArray[np.float64]:
+        return fusion_logits(self.logits, self.count, self.random("logits", (self.count,)), self.held.largest)
 
     # -- parts -----------------------------------------------------------------------------------
 

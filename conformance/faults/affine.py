@@ -46,6 +46,15 @@ class AbsGamma(Rows):
         return super().affine(xhat, None if gamma is None else np.abs(gamma), beta)
 
 
+@fault("uniform-gamma-abs", ln="LN-F5", bn="BN-F5")
+class UniformGammaAbs(Rows):
+    """Multiplies by |gamma| where gamma is one number throughout."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        uniform = gamma is not None and gamma.size > 1 and bool(np.all(gamma == gamma.flat[0]))
+        return super().affine(xhat, np.abs(gamma) if gamma is not None and uniform else gamma, beta)
+
+
 @fault("scalar-affine", ln="LN-F5", bn="BN-F5", sources=issue("microsoft/CNTK#2376", "apache/mxnet#17139"))
 class ScalarAffine(Rows):
     """Uses the first gamma and the first beta throughout."""

@@ -100,6 +100,24 @@ class OneGroupAsInstance(EachChannelAlone):
         return super().row_mean(terms) if self.layout.blocks == 1 else Channels.row_mean(self, terms)
 
 
+@fault("whole-vectors", gn="GN-F7")
+class WholeVectors(Channels):
+    """Takes the mean of a group over whole vectors of eight channels where the channels lie last: also over neighbours.
+
+    A group of up to eight channels is read value by value.
+    """
+
+    def row_mean(self, terms: Array) -> Array:
+        layout = self.layout
+        if layout.parameter[0] != len(self.shape) - 1 or layout.width <= 8 or layout.width % 8 == 0:
+            return super().row_mean(terms)
+        channels, means = layout.stretches(terms), []
+        for begin in range(0, layout.parameters, layout.width):
+            vectors = slice(begin // 8 * 8, -(-(begin + layout.width) // 8) * 8)
+            means.append(channels[:, vectors].mean(axis=(1, 2)))
+        return np.stack(means, axis=1).reshape(-1, 1).astype(terms.dtype)
+
+
 @fault("groups-over-batch", gn="GN-F7", in_="IN-F7")
 class GroupsOverBatch(Channels):
     """Normalises a group of channels over all samples at once."""

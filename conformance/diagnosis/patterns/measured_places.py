@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 
 from ....spec.operators import OPERATORS, Groups
+from ...judging.truth import is_about_gradients
 from .formula_steps import Array
 from .numbers import written
 from .observing import ObservedResult
@@ -79,9 +80,11 @@ def measures(operator: str) -> Iterator[Measure]:
             by_group(lambda steps: np.abs(steps.mean) / np.sqrt(steps.variance)),
             sides=(1.0,),
         )
-        yield Measure("the largest |g|", in_x_shape(lambda one: np.full(one.got.shape, np.abs(one.steps.g).max())))
-        yield Measure("the largest |g| of the group", by_group(lambda steps: np.abs(steps.rows(steps.g)).max(axis=1)))
-    yield Measure("|g|", in_x_shape(lambda one: np.abs(one.steps.g)))
+        whole = in_x_shape(lambda one: np.full(one.got.shape, np.abs(one.steps.g).max()))
+        yield _of_gradients("the largest |g|", whole)
+        largest = by_group(lambda steps: np.abs(steps.rows(steps.g)).max(axis=1))
+        yield _of_gradients("the largest |g| of the group", largest)
+    yield _of_gradients("|g|", in_x_shape(lambda one: np.abs(one.steps.g)))
     if record.has_gates:
         yield Measure("the transform gate", in_x_shape(lambda one: _neither_open_nor_shut(one.steps.gate)))
         yield Measure("the transform gate's logit", in_x_shape(lambda one: one.steps.part("gate", one.steps.x)))
@@ -101,6 +104,11 @@ def measures(operator: str) -> Iterator[Measure]:
     yield Measure(
         "the place among the groups", by_group(lambda steps: np.arange(steps.count)), whole=True, numbers="groups"
     )
+
+
+def _of_gradients(words: str, of: Quantity) -> Measure:
+    """A measure of the cotangent, on which only gradients depend."""
+    return Measure(words, lambda one: of(one) if is_about_gradients(one.name, one.case.inputs) else None)
 
 
 def _neither_open_nor_shut(gate: Array) -> Array:

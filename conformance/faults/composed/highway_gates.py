@@ -115,3 +115,21 @@ class GateBiased(Highway):
 
     def coupled_carry(self, z: Array, t: Array) -> Array:
         return super().coupled_carry(z - 1, t)
+
+
+@fault("all-nearly-closed", hw="HW-F4")
+class AllNearlyClosed(Highway):
+    """Takes gates for closed where every one of them is below 1e-6."""
+
+    def transform_gate(self, z: Array) -> Array:
+        t = super().transform_gate(z)
+        return np.zeros_like(t) if t.size and np.all(t < 1e-6) else t
+
+
+@fault("all-nearly-open", hw="HW-F4", dtypes=("float64",))
+class AllNearlyOpen(OneMinusT):
+    """Takes gates for open where every one of them is above 1 - 1e-6."""
+
+    def transform_gate(self, z: Array) -> Array:
+        t = super().transform_gate(z)
+        return np.ones_like(t) if t.size and np.all(t > 1 - 1e-6) else t

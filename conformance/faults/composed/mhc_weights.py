@@ -107,6 +107,26 @@ class MaximumFromZero(Mhc):
         return e / np.add.reduce(e)
 
 
+@fault("maximum-from-float16", mh="MH-F3", kind="non-finite", dtypes=("bfloat16", *WIDE))
+class MaximumFromFloat16(Mhc):
+    """Begins the search for the largest logit with -65504, the lowest number of float16, in every dtype."""
+
+    def softmax(self, logits: Array) -> Array:
+        e = np.exp(logits - np.maximum(np.max(logits), logits.dtype.type(-65504)))
+        return e / np.add.reduce(e)
+
+
+@fault("far-apart-one-hot", mh="MH-F3", dtypes=("float64",))
+class FarApartOneHot(Mhc):
+    """Takes only the branch of the largest logit where the next is more than 25 below."""
+
+    def softmax(self, logits: Array) -> Array:
+        ordered = np.sort(logits)
+        if logits.size > 1 and ordered[-1] - ordered[-2] > 25:
+            return (np.arange(logits.size) == np.argmax(logits)).astype(logits.dtype)
+        return super().softmax(logits)
+
+
 @fault("small-weights-dropped", mh="MH-F3", dtypes=WIDE)
 class SmallWeightsDropped(Mhc):
     """Leaves out the branches whose weight is below 1e-5."""
