@@ -42,7 +42,7 @@ def gate_logits(kind: str, shape: tuple[int, ...], random: Stream) -> NDArray[np
     if kind in ("closed", "open"):
         return np.full(shape, -np.inf if kind == "closed" else np.inf)
     if kind in ("nearly_closed", "nearly_open"):  # the 3e-7 that are left count where nothing else is there
-        return np.full(shape, -15.0 if kind == "nearly_closed" else 15.0)
+        return random.uniform(-16, -15, shape) if kind == "nearly_closed" else random.uniform(15, 16, shape)
     if kind == "infinite":  # both, with finite ones
         return np.resize(random.permutation([np.inf, -np.inf, 0.5, -2.0, 3.0]), shape)
     return 2 * random.standard_normal(shape)
