@@ -29,11 +29,15 @@ def _fields(operator: str) -> tuple[dict[str, Any], ...]:
     if record.groups is Groups.TRAILING:
         return _TRAILING
     if record.groups is Groups.CHANNEL:
-        places = ((1, True), (-1, True), (-2, False))
-        around = {"n": 72, "samples": 3, "groups": _NORMAL[:5]}
-        return tuple({**around, "channel_axis": axis, "training": training} for axis, training in places)
+        # In the second case the channels are as many as axis 1 is long, for which it may be taken.
+        places = ((1, 5, True), (-1, 3, True), (-2, 5, False))
+        around = {"n": 72, "samples": 3}
+        return tuple(
+            {**around, "channel_axis": axis, "groups": _NORMAL[:count], "training": training}
+            for axis, count, training in places
+        )
     if record.groups is Groups.SAMPLE_CHANNELS:
-        width = {"n": 24, "groups": _NORMAL[:8]}
+        width = {"n": 24, "groups": _NORMAL[:6]}
         if not record.channels_alone:
             width = {"n": 48, "width": 2, "groups": _NORMAL[:6]}
         return tuple({**width, "samples": 2, "channel_axis": axis} for axis in (1, -1))

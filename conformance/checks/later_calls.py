@@ -96,6 +96,7 @@ def one_value_changed(subject: Subject, case: Case) -> Iterator[Finding]:
     change: the rest is used in both.
     """
     yield from _last_value_changed(subject, case, [*case.inputs])
+    yield from _order_changed(subject, case)
     if (flipped := subject.in_other_mode(case)) is not None:
         with contextlib.suppress(TargetRaised, BadOutput):  # CM-T1 says so where it must not
             yield from _last_value_changed(subject, flipped, ["running_mean", "running_var"])
@@ -115,6 +116,16 @@ def _last_value_changed(subject: Subject, case: Case, names: Sequence[str]) -> I
         for output, got in outputs.items():
             yield subject.judge_output(later, output, got, note=note)
         yield from _last_gradients(subject, later, pulls, note)
+
+
+def _order_changed(subject: Subject, case: Case) -> Iterator[Finding]:
+    """Judge a call with the values of x in reversed order, which has the same sum, and the same sum of squares."""
+    later = case.replace(x=case.x.reshape(-1)[::-1].reshape(case.x.shape).copy())
+    calls = [partial(subject.outputs, one) for one in (case, later)]
+    subject.prefetch(case, calls)
+    _, outputs = (call() for call in calls)
+    for output, got in outputs.items():
+        yield subject.judge_output(later, output, got, note="the order of x's values changed since the last call")
 
 
 def _pulls(subject: Subject, first: Case, later: Case) -> list[Callable[[], dict[str, np.ndarray]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -343,6 +344,15 @@ class StatisticsKept(Groups):
         if self.kept is None or self.kept[0] != key:
             self.kept = key, super().statistics(x, eps), self.handed
         return self.kept[1]
+
+
+@fault("statistics-kept-by-sum", ln="CM-P2", bn="CM-P2", kind="state")
+class StatisticsKeptBySum(StatisticsKept):
+    """Keeps statistics under the sum of x, and takes them for those of an x with the same sum."""
+
+    def sign(self, x: Array) -> object:
+        values = x.astype(np.float64).reshape(-1)
+        return math.fsum(values) if np.isfinite(values).all() else values.tobytes()
 
 
 @fault("statistics-kept-by-identity", ln="CM-P2", bn="CM-P2", kind="state")
