@@ -37,6 +37,7 @@ def _places(operator: str, seen: Sequence[ObservedResult]) -> list[Place]:
 
 def _explaining(places: Sequence[Place], seen: Sequence[ObservedResult]) -> list[tuple[Place, Share]]:
     """Those that explain what is wrong, each with its share."""
+    seen = sorted(seen, key=lambda one: not one.wrong.any())  # what is wrong outside a place then shows at once
     shares = [(place, share(place, seen, explaining=True)) for place in places]
     return [(place, part) for place, part in shares if part is not None and part.explains]
 
