@@ -22,6 +22,7 @@ from ..judging.call_log import LoggedCall, Raised
 from ..judging.verdicts import WHY, CaseCount, Counterexample, Deviation, Result, Upstream, Verdict
 from ..reproduce.reproducer import Reproducer
 from ..results.expectation import Expectation, UnexpectedPass
+from ..results.left_out import LeftOut
 from ..results.report import Report
 from .forms import (
     Damage,
@@ -73,6 +74,7 @@ def _report(found: Mapping[str, Any]) -> Report:
             "taken": each(_CASE_COUNT), "reproducers": each(_REPRODUCER),
             "expected": each(_EXPECTATION),
             "only": _TEXTS, "binding": _TEXTS, "require": _TEXTS, "replayed": text,
+            "not_replayed": each(_LEFT_OUT),
             "versions": by_name(text), "platform": text,
         },
     )  # fmt: skip
@@ -140,6 +142,8 @@ _EXPECTATION = object_of(
 
 _REPRODUCER_TEXTS = ("target", "op", "binding", "dtype", "requirement", "fault", "file", "why_not")
 _REPRODUCER = object_of(Reproducer, dict.fromkeys(_REPRODUCER_TEXTS, text))
+
+_LEFT_OUT = object_of(LeftOut, {"target": text, "cases": whole, "of": whole, "why": text})
 
 _CASE_COUNT = object_of(
     CaseCount, {**_PLACE, "cases": whole, "declined": by_name(whole), "mode": text, "mode_reason": text}

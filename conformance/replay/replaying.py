@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,12 +24,16 @@ from ..judging.subject import Subject
 from ..judging.verdicts import Result, Verdict
 from ..requests.plan import Plan
 from ..requests.request import Request
+from ..results.left_out import LeftOut
 from ..results.report import Report
 from ..running.single_process import SingleProcess
 from .reading import FailedCase, failed_cases
 
 #: How many requirements a message names.
 _MOST_NAMED = 8
+
+#: Why a check had nothing to compare on a case.
+_NOTHING = "nothing about this requirement can be judged on that case"
 
 
 class NothingToReplay(NormspecError):
@@ -41,6 +46,7 @@ def replayed(request: Request, file: str, listener: Listener | None) -> Report:
 
     Each requirement is judged on exactly the case where it was violated, by the binding of the same name if the target
     has one, and otherwise by each binding of the operator. What failed because that run required it is required again.
+    The report says which cases a target could not be judged on (`not_replayed`).
     Raises DamagedReport, NothingToReplay, and the NormspecError of a target that cannot be used.
     """
     kept = failed_cases(file)
@@ -63,7 +69,7 @@ def judged_again(
     report = again.judged(cases)
     if not report.results:
         raise NothingToReplay(_why_nothing(run, cases, file))
-    notes = [f"judged on the {again.words} of {file}, and on nothing else"]
+    notes = [f"judged on {again.words} of {file}, and on nothing else"]
     kept = "1 violation was" if without == 1 else f"{without} violations were"
     notes += [f"{kept} kept without a case"] if without else []
     return attrs.evolve(report, notes=tuple(notes), replayed=file)
@@ -94,24 +100,16 @@ def _why_nothing(run: Run, cases: Sequence[FailedCase], file: str) -> str:
 class _ReplayRun(Run):
     """A run on given cases."""
 
-    failed: int = 0
-    advice: int = 0
-
-    @property
-    def words(self) -> str:
-        """The numbers of cases in words: "3 failed cases and 1 case of advice"."""
-        parts = [f"{self.failed} failed case{'' if self.failed == 1 else 's'}"] if self.failed else []
-        parts += [f"{self.advice} case{'' if self.advice == 1 else 's'} of advice"] if self.advice else []
-        return " and ".join(parts)
+    words: str = ""
+    #: By target, the cases that were judged, and why others were not.
+    _judged_cases: set[tuple[str, int]] = attrs.field(factory=set)
+    _why_not: dict[tuple[str, int], str] = attrs.field(factory=dict)
 
     def judged(self, cases: Sequence[FailedCase]) -> Report:
         """The report on these cases."""
         self.measure_paces()
         results: list[Result] = []
         asked = list(self._asked(cases))
-        judged = {id(case) for *_, several in asked for case in several}
-        self.advice = sum(one.advice for one in cases if id(one.case) in judged)
-        self.failed = len(judged) - self.advice
         done = failing = 0
         try:
             with np.errstate(all="ignore"):  # the cases contain NaN and infinity on purpose
@@ -126,16 +124,37 @@ class _ReplayRun(Run):
             self.interrupted = True
         whole = self.report([])
         place = Order(whole.subjects, self.plan.dtypes).place
-        return attrs.evolve(whole, results=tuple(sorted(folded(results), key=place)))
+        self.words = _in_words(cases, {id(one.case) for one in self._wanted(cases)}, {one for _, one in self._judged_cases})
+        left = () if self.interrupted else tuple(self._left_out(cases))
+        return attrs.evolve(whole, results=tuple(sorted(folded(results), key=place)), not_replayed=left)
+
+    def _wanted(self, cases: Sequence[FailedCase], target: str = "") -> list[FailedCase]:
+        """The cases that are of what was asked; of a target that the report is about, its own."""
+        own = [one for one in cases if one.target == target] or cases
+        return [one for one in own if _is_asked(one, self.plan)]
+
+    def _left_out(self, cases: Sequence[FailedCase]) -> Iterator[LeftOut]:
+        """The cases that no binding of a target was judged on, by target and reason."""
+        for target in self.plan.targets:
+            wanted = self._wanted(cases, target.name)
+            left = [one for one in wanted if (target.name, id(one.case)) not in self._judged_cases]
+            lacking = [one.dtype for one in left if one.dtype not in target.dtypes]
+            reasons = Counter(
+                f"{target.name} has no {' and no '.join(dict.fromkeys(lacking))}"
+                if one.dtype in lacking
+                else self._why_not.get((target.name, id(one.case)), f"{target.name} has no {one.case.operator}")
+                for one in left
+            )
+            for why, count in reasons.items():
+                yield LeftOut(target.name, count, len(wanted), why)
 
     def _asked(self, cases: Sequence[FailedCase]) -> Iterator[tuple[Target, Binding, str, str, list[Case]]]:
         """Yield what to judge: target, binding, dtype, requirement, and the cases."""
         for target in self.plan.targets:
-            own = [one for one in cases if one.target == target.name] or cases
             found = grouped(
                 ((place, one.dtype, one.requirement), one.case)
-                for one in own
-                if _is_asked(one, self.plan) and one.dtype in target.dtypes
+                for one in self._wanted(cases, target.name)
+                if one.dtype in target.dtypes
                 for place in _bindings(target, one)
             )
             for (place, dtype, requirement), several in found.items():
@@ -150,11 +169,13 @@ class _ReplayRun(Run):
             (one for one in self._checks(binding.operator, subject.format) if one.requirement == requirement), None
         )
         if check is None:
+            self._note_left(target, cases, f"{requirement} is not about {binding.name} in {dtype}")
             return None
         tally = Tally(at_the_seams(check) if binding.seams is not None else check, self.plan.level(requirement))
         if not probe.works:
             tally.error, tally.unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
             self._note_loss(subject, lost=probe.lost)
+            self._note_left(target, cases, probe.reason)
             return self._result(subject, tally, subject.new_library(), complete=False)
         for case in cases:
             fit, why_not = _fitted(case, subject)
@@ -163,15 +184,37 @@ class _ReplayRun(Run):
                 fit, why_not = None, f"{requirement} is not judged on the stored case"
             if fit is None:
                 tally.note_declined(case.description, why_not)
+                self._note_left(target, [case], why_not)
                 continue
+            before = tally.judged
             tally.run(subject, fit, case.description)
             self._note_loss(subject, lost=tally.lost)
-            if tally.violation is not None:
+            if tally.judged == before:
+                self._note_left(target, [case], tally.error or tally.unsupported or _NOTHING)
+            if tally.violation is not None:  # the requirement is violated, whatever the other cases would show
+                self._judged_cases.update((target.name, id(one)) for one in cases)
                 break
+            if tally.judged > before:
+                self._judged_cases.add((target.name, id(case)))
         result = self._result(subject, tally, subject.new_library(), complete=False)
-        if result.verdict is Verdict.NOT_EXERCISED:
-            return attrs.evolve(result, reason="nothing about this requirement can be judged on that case")
-        return result
+        return attrs.evolve(result, reason=_NOTHING) if result.verdict is Verdict.NOT_EXERCISED else result
+
+    def _note_left(self, target: Target, cases: Sequence[Case], why: str) -> None:
+        """Note why a binding was not judged on these cases; another binding may be."""
+        for case in cases:
+            self._why_not.setdefault((target.name, id(case)), why)
+
+
+def _in_words(cases: Sequence[FailedCase], wanted: set[int], judged: set[int]) -> str:
+    """How many of the wanted cases were judged: "the 3 failed cases and 1 of the 2 cases of advice"."""
+    parts: list[str] = []
+    for advice, one, several in ((False, "failed case", "failed cases"), (True, "case of advice", "cases of advice")):
+        places = {id(case.case) for case in cases if case.advice == advice} & wanted
+        if places:
+            whole = "" if parts else "the "
+            share = whole if places <= judged else f"{len(places & judged)} of the "
+            parts.append(f"{share}{len(places)} {one if len(places) == 1 else several}")
+    return " and ".join(parts)
 
 
 def _bindings(target: Target, failed: FailedCase) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from ..results.outcome import Outcome
 from .failures import violated
 from .selection_words import required_in_words, selection_in_words, violated_advice_in_words
-from .wording import several
+from .wording import counted, several
 
 #: The exit status of a check that was done in part.
 _EXIT_PARTIAL = 3
@@ -59,7 +59,7 @@ def target_conclusion(report: Outcome) -> tuple[str, str]:
     unmet = several([one.requirement for one in report.unmet()], 8)
     if failures:
         also = f"; expected failures that did not happen: {unmet}" if unmet else ""
-        return f"DOES NOT CONFORM: {broken}{also}.", "bold red"
+        return f"DOES NOT CONFORM: {broken}{also}.{_not_replayed(report)}", "bold red"
     if unmet:
         return f"AN EXPECTED FAILURE DID NOT HAPPEN: {unmet}.", "bold red"
     if report.defects or any(result.traceback for result in report.results):
@@ -72,6 +72,11 @@ def target_conclusion(report: Outcome) -> tuple[str, str]:
             f"PARTIAL: the target could not be judged on {several([one.requirement for one in errors], 8)}.",
             "bold yellow",
         )
+    if report.not_replayed and not report.unchecked:
+        first = report.not_replayed[0]
+        judged = first.of - sum(one.cases for one in report.not_replayed)
+        words = f"PARTIAL: no violation in {judged} of the {first.of} failed cases of {report.replayed}"
+        return f"{words}.{_not_replayed(report)}", "bold yellow"
     if report.conforms:
         limits = selection_in_words(report) + _where(report)
         shown = several([one.requirement for one in report.expected if one.shown], 8)
@@ -80,7 +85,14 @@ def target_conclusion(report: Outcome) -> tuple[str, str]:
         return words, "bold yellow" if limits or apart else "bold green"
     if report.taken and not report.share:
         return "NOTHING WAS CHECKED: every call was declined.", "bold yellow"
-    return "NOTHING WAS CHECKED", "bold yellow"
+    left = _not_replayed(report)
+    return f"NOTHING WAS CHECKED{left and '.'}{left}", "bold yellow"
+
+
+def _not_replayed(report: Outcome) -> str:
+    """A sentence about the failed cases of another report that were not judged again; empty if all were."""
+    parts = [f"{counted(one.cases, 'failed case')}, because {one.why}" for one in report.not_replayed]
+    return f" Not judged: {'; '.join(parts)}." if parts else ""
 
 
 def _where(report: Outcome) -> str:

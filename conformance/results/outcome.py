@@ -14,6 +14,7 @@ from ..judging.verdicts import CaseCount, Deviation, Result, Verdict
 from ..reporting.versions import versions as versions_here
 from ..reproduce.reproducer import Reproducer
 from .expectation import Expectation
+from .left_out import LeftOut
 
 One = TypeVar("One", bound="Outcome")
 
@@ -59,6 +60,8 @@ class Outcome:
     require: tuple[str, ...] = ()
     #: The report whose failed cases were judged again; empty for a normal run.
     replayed: str = ""
+    #: Its failed cases that were not judged again, by target and reason.
+    not_replayed: tuple[LeftOut, ...] = ()
     #: The expected failures, and whether each occurred.
     expected: tuple[Expectation, ...] = ()
     #: The versions of Python and of the packages that the run depends on, and Python's name for the machine.
@@ -101,6 +104,7 @@ class Outcome:
             lost=tuple(one for one in self.lost if one == name),
             cut_short=tuple(one for one in self.cut_short if one == name),
             expected=tuple(one for one in self.expected if one.target == name),
+            not_replayed=tuple(one for one in self.not_replayed if one.target == name),
         )
 
     @property
@@ -140,7 +144,7 @@ class Outcome:
         """Whether no MUST is violated, something was judged for each target, and the run is complete."""
         judged = bool(self.targets) and not self.unchecked
         wrong = self.failures() or self.errors() or self.defects or self.unmet()
-        return judged and not self.partial and not wrong
+        return judged and not self.partial and not wrong and not self.not_replayed
 
     @property
     def exit_status(self) -> int:
@@ -153,7 +157,7 @@ class Outcome:
             return 3
         if len(self.unchecked) == len(self.targets):
             return 2
-        return 3 if self.unchecked else 0
+        return 3 if self.unchecked or self.not_replayed else 0
 
     def counts(self) -> dict[str, int]:
         """Number of results by verdict."""

@@ -84,6 +84,7 @@ class Report(Outcome):
             "binding": list(self.binding),
             "require": list(self.require),
             "replayed": self.replayed,
+            "not_replayed": [attrs.asdict(one) for one in self.not_replayed],
             "partial": self.partial,
             "conforms": self.conforms,
             "exit_status": self.exit_status,

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from normspec import check
+from normspec import check, load_report
 from normspec.conformance.command_line.root import main
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.faults import FAULTS, Fault
 from normspec.conformance.replay.forms import DamagedReport
 from normspec.conformance.replay.reading import failed_cases
 from normspec.conformance.replay.replaying import NothingToReplay, judged_again
+from normspec.conformance.results.left_out import LeftOut
 from normspec.conformance.sound.registry import prefix_of
 from normspec.spec.operators import OPERATORS
 
@@ -270,6 +271,28 @@ def test_a_narrower_function_is_handed_what_it_can_be(tmp_path: Path) -> None:
     declared = plan(specimen(fault), "float64")
     declared.conventions["float64"] = "float32"
     assert [one.verdict.value for one in judged_again(Run(declared), cases).results] == ["fail"]
+
+
+def test_failed_cases_that_a_target_lacks_are_counted_and_the_run_is_partial(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """NumPy has no 16-bit dtype: the report says how many cases were judged and why the others were not, in status 3."""
+    document = json.loads((folder / "report.json").read_text())
+    for one in document["results"]:
+        one["dtype"] = "float16" if one["requirement"] == "LN-F3" else one["dtype"]
+    file = tmp_path / "r.json"
+    file.write_text(json.dumps(document))
+    assert main(["check", "numpy", "--replay", str(file), "--json", str(tmp_path / "again.json")]) == 3
+    out = " ".join(capsys.readouterr().out.split())
+    why = "numpy has no float16"
+    assert f"PARTIAL: no violation in 2 of the 3 failed cases of {file}. Not judged: 1 failed case, because {why}." in out
+    assert f"judged on 2 of the 3 failed cases of {file}, and on nothing else" in out
+    report = load_report(tmp_path / "again.json")
+    assert report.not_replayed == (LeftOut("numpy", 1, 3, why),)
+    assert (report.exit_status, report.conforms) == (3, False)
+    assert main(["check", "numpy", "--replay", str(file), "--dtype", "float32"]) == 0  # these alone were asked for
+    failing = check("fault:ln-eps-on-std", replay=file, dtypes=["float16", "float32"])
+    assert failing.exit_status == 1
 
 
 def test_a_requirement_is_judged_on_no_other_kind_of_case(folder: Path, tmp_path: Path) -> None:
