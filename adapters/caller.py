@@ -90,7 +90,7 @@ class Caller:
     def results_by_name(self, returned: Any) -> dict[str, Any]:
         """The target's results by name. Raises BadOutput unless there is one tensor for each."""
         names = OPERATORS[self.binding.operator].outputs
-        several = isinstance(returned, (tuple, list))
+        several = isinstance(returned, (tuple, list)) and (len(names) > 1 or self._holds_tensors(returned))
         if several != (len(names) > 1) or (several and len(returned) != len(names)) or inspect.iscoroutine(returned):
             raise self._another_count(returned, names)
         results = tuple(returned) if several else (returned,)
@@ -106,7 +106,7 @@ class Caller:
         """The error for other results than one tensor for each name."""
         wanted = names[0] if len(names) == 1 else f"({', '.join(names)})"
         told = f"{self.binding.operator} returned {{}} in place of {wanted}"
-        if isinstance(returned, (tuple, list)):
+        if isinstance(returned, (tuple, list)) and self._holds_tensors(returned):
             kind = "list" if isinstance(returned, list) else "tuple"
             got = f"a {kind} of one value" if len(returned) == 1 else f"{len(returned)} values"
             return BadOutput(told.format(got), "count")
@@ -118,3 +118,15 @@ class Caller:
         except BadOutput:
             return BadOutput(told.format("None" if returned is None else type(returned).__name__))
         return BadOutput(told.format(f"{names[0]} alone"), "count")
+
+    def _holds_tensors(self, several: Sequence[Any]) -> bool:
+        """Whether these may be results, one by one; a list of numbers, as `tolist` makes it, is one wrong result."""
+        return not several or any(map(self._is_tensor, several))
+
+    def _is_tensor(self, value: Any) -> bool:
+        """Whether a value is a tensor of the framework, in whatever dtype."""
+        try:
+            self.bridge.check_tensor(value, "y")
+        except BadOutput as error:
+            return error.kind == "dtype"
+        return True

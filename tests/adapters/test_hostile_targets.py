@@ -83,6 +83,10 @@ def test_endless_recursion_ends(layer_norm_inputs):
         ([np.zeros(3)], "layer_norm returned a list of one value in place of y", "count"),
         ((np.zeros(3), np.zeros(3)), "layer_norm returned 2 values in place of y", "count"),
         ((), "layer_norm returned 0 values in place of y", "count"),
+        (np.zeros((4, 7)).tolist(), "y is list, not a numpy.ndarray", "type"),
+        ([0.0], "y is list, not a numpy.ndarray", "type"),
+        ((None, None), "y is tuple, not a numpy.ndarray", "type"),
+        ([np.zeros(3, int)], "layer_norm returned a list of one value in place of y", "count"),
         ("text", "y is str", "type"),
         (np.zeros((4, 7), complex), "y has dtype complex128", "dtype"),
         (np.zeros((4, 7), int), "y has dtype int64", "dtype"),
@@ -108,6 +112,8 @@ def test_what_is_no_array_of_floats(layer_norm_inputs, returned, message, kind):
         ((np.zeros((5, 3)),) * 2, "batch_norm returned 2 values in place of"),
         ((np.zeros((5, 3)), None, np.zeros(3)), "new_running_mean is None"),
         ({}, "batch_norm returned dict"),
+        (np.zeros((5, 3)).tolist(), "batch_norm returned list in place of"),
+        ([np.zeros((5, 3)).tolist(), np.zeros(3), np.zeros(3)], "y is list, not a numpy.ndarray"),
     ],
 )
 def test_what_is_no_triple(batch_norm_inputs, returned, message):
