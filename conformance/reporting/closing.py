@@ -47,7 +47,7 @@ def _print_counts(report: Outcome, console: Console) -> None:
 
 def _print_how(report: Outcome, console: Console) -> None:
     """Print what is needed to repeat the run, and notes on how it went."""
-    told = [f"{run_in_words(report)}, {report.seconds:.1f} s", versions_in_words(report.versions)]
+    told = [f"{run_in_words(report)}, {report.seconds:.1f} s", versions_in_words(report.all_versions)]
     # Which frameworks are slow is told by docs/checking.md.
     slow = [one for one in report.subjects if one.get("slow") and one.get("target") not in KNOWN]
     told += dict.fromkeys(

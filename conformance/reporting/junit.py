@@ -9,6 +9,7 @@ cannot hold to their callers, as the standard library does.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from xml.etree import ElementTree as tree
 
 from ..judging.verdicts import Result, Verdict
@@ -25,7 +26,7 @@ def as_junit(report: Outcome) -> str:
     """The document, ending in a line break."""
     root = tree.Element("testsuites", name="normspec", time=f"{report.seconds:.3f}")
     for name in report.targets:
-        root.append(_suite(report.target(name), name))
+        root.append(_suite(report.target(name), name, report.all_versions))
     for count in ("tests", "failures", "errors"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     tree.indent(root)
@@ -35,13 +36,13 @@ def as_junit(report: Outcome) -> str:
 _HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 
 
-def _suite(report: Outcome, name: str) -> tree.Element:
-    """The suite of a report on one target."""
+def _suite(report: Outcome, name: str, versions: Mapping[str, str]) -> tree.Element:
+    """The suite of a report on one target, with the versions of the whole report."""
     suite = tree.Element("testsuite", name=_xml(name))
     place = definition(report, name)
     if place is not None:
         suite.set("file", _xml(place[0]))
-    told = {"profile": report.profile, "seed": str(report.seed), **report.versions}
+    told = {"profile": report.profile, "seed": str(report.seed), **versions}
     properties = tree.SubElement(suite, "properties")
     for key, value in told.items():
         tree.SubElement(properties, "property", name=key, value=_xml(value))

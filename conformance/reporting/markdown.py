@@ -30,7 +30,7 @@ def as_markdown(report: Outcome, against: Changes | None) -> str:
         lines += _target(report.target(name), name)
     if against is not None:
         lines += ["", "#### What changed", "", escaped(verdict_on(against)), *_changes(against)]
-    told = f"{run_in_words(report)}; {versions_in_words(report.versions)}"
+    told = f"{run_in_words(report)}; {versions_in_words(report.all_versions)}"
     text = "\n".join([*lines, "", f"<sub>{escaped(told)}</sub>", ""])
     if len(text) > _MOST:
         text = text[:_MOST].rpartition("\n")[0]

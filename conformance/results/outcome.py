@@ -12,6 +12,7 @@ from ...spec.errors import UnknownTarget, choices
 from ..diagnosis.cause import Cause
 from ..judging.verdicts import CaseCount, Deviation, Result, Verdict
 from ..reporting.versions import versions as versions_here
+from ..reporting.versions import with_targets
 from ..reproduce.reproducer import Reproducer
 from .expectation import Expectation
 from .left_out import LeftOut
@@ -64,7 +65,7 @@ class Outcome:
     not_replayed: tuple[LeftOut, ...] = ()
     #: The expected failures, and whether each occurred.
     expected: tuple[Expectation, ...] = ()
-    #: The versions of Python and of the packages that the run depends on, and Python's name for the machine.
+    #: The versions of Python and of the packages that judge, and Python's name for the machine.
     versions: Mapping[str, str] = attrs.field(factory=versions_here)
     platform: str = attrs.field(factory=platform.platform)
 
@@ -72,6 +73,11 @@ class Outcome:
         """The only mode that a binding was judged in; empty for both modes and for operators without modes."""
         place = target, op, binding, dtype
         return next((one.mode for one in self.taken if (one.target, one.op, one.binding, one.dtype) == place), "")
+
+    @property
+    def all_versions(self) -> dict[str, str]:
+        """The versions of Python and of all packages that the run depends on, those of its targets among them."""
+        return with_targets(self.versions, self.subjects)
 
     @property
     def stopped(self) -> bool:

@@ -75,7 +75,7 @@ class Report(Outcome):
         """The whole report as strict JSON: counterexamples in hexadecimal, NaN and infinities as strings."""
         document = {
             "schema": SCHEMA,
-            "versions": dict(self.versions),
+            "versions": self.all_versions,
             "platform": self.platform,
             "profile": self.profile,
             "seed": self.seed,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 from normspec import Verdict
+from normspec.conformance.reporting.versions import with_targets
 
 
 def test_the_last_line_says_conforms(a_result, a_report, printed):
@@ -76,3 +79,18 @@ def test_what_is_unsupported_is_told_once_for_each_reason(a_result, a_report, pr
 def test_the_seed_that_repeats_the_run_is_printed(a_result, a_report, printed):
     """Profile, seed and number of cases are at the end."""
     assert "profile quick, seed 7, 12 cases, 1.2 s" in printed(a_report(a_result()))
+
+
+def test_the_version_of_what_was_judged_stands_in_every_form(a_result, a_report, printed):
+    """The footer, Markdown, JUnit and JSON name the framework of the target with its version."""
+    report = a_report(a_result())
+    assert ", torch 2.13.0" in printed(report)
+    assert ", torch 2.13.0" in report.to_markdown()
+    assert '<property name="torch" value="2.13.0" />' in report.to_junit()
+    assert json.loads(report.to_json())["versions"]["torch"] == "2.13.0"
+
+
+def test_a_package_in_two_versions_is_named_with_its_target():
+    """A target under another interpreter may have another NumPy than the one that judges."""
+    subjects = [{"target": "mine.py:f", "framework": "numpy", "version": "1.26"}]
+    assert with_targets({"numpy": "2.4"}, subjects) == {"numpy": "2.4", "numpy of mine.py:f": "1.26"}
