@@ -65,6 +65,7 @@ def findings(results: Sequence[Result], beside: Sequence[Result] = ()) -> tuple[
     """
     The results grouped by target, operator and requirement; within these, the most telling requirement first.
 
+    What the framework itself violates comes after the target's own violations.
     A requirement that always fails on the same case and for the same reason as another is listed with that one.
     ``beside``: results that are told elsewhere; only those that join another requirement are used here.
     """
@@ -76,11 +77,13 @@ def findings(results: Sequence[Result], beside: Sequence[Result] = ()) -> tuple[
         if leading in members:  # one that is not told leads no other
             joined[target, op, requirement] = leading
     runs = list(dict.fromkeys((target, op) for target, op, _ in members))
+    targets = list(dict.fromkeys(target for target, _ in runs))
     pages = {name: number for number, name in enumerate(page_order(requirement for _, _, requirement in members))}
 
     def rank(place: Place) -> tuple[Any, ...]:
         target, op, requirement = place
-        return runs.index((target, op)), priority(requirement), pages[requirement]
+        late = _is_upstream(members[place])
+        return targets.index(target), late, runs.index((target, op)), priority(requirement), pages[requirement]
 
     places = sorted(members, key=rank)
     told = {_place(one) for one in results} - joined.keys()
@@ -96,9 +99,19 @@ def _place(result: Result) -> Place:
 
 
 def violated(results: Sequence[Result]) -> list[str]:
-    """The requirements of these results: first the independent ones, the most telling of them before the others."""
+    """
+    The requirements of these results: first the independent ones, the most telling of them before the others; last
+    those that the framework itself violates.
+    """
     found = findings(results)
-    return list(dict.fromkeys([one.requirement for one in found] + [other for one in found for other in one.also]))
+    names = dict.fromkeys([one.requirement for one in found] + [other for one in found for other in one.also])
+    upstream = {name for name, ones in grouped((one.requirement, one) for one in results).items() if _is_upstream(ones)}
+    return sorted(names, key=upstream.__contains__)
+
+
+def _is_upstream(results: Sequence[Result]) -> bool:
+    """Whether a layer of the framework does the same in each of these."""
+    return all(one.upstream is not None for one in results)
 
 
 def _leading(results: Sequence[Result]) -> str:

@@ -6,6 +6,7 @@ import attrs
 
 from normspec import Verdict
 from normspec.conformance.diagnosis.cause import Cause
+from normspec.conformance.judging.verdicts import Upstream
 from normspec.conformance.reproduce.reproducer import Reproducer
 from normspec.spec import requirements
 
@@ -161,3 +162,20 @@ def test_a_violated_should_is_advice(a_result, a_report, printed, counts):
     assert "Advice" in text
     assert (counts(text)["fail"], counts(text)["advice"]) == (0, 1)
     assert text.rstrip().endswith("CONFORMS")
+
+
+def test_what_the_framework_itself_violates_comes_last(a_result, a_report, printed, counterexample):
+    """The author of a function reads first what is theirs, in the list of violations and in the last line."""
+    theirs = Upstream("torch.nn.functional.layer_norm", "its tangent is wrong", ())
+    shown = {"verdict": Verdict.FAIL, "counterexample": counterexample}
+    report = a_report(
+        a_result(requirement="LN-F1", upstream=theirs, **shown),
+        a_result(requirement="LN-F1", dtype="float64", upstream=theirs, **shown),
+        a_result(requirement="LN-L2", same_case_as="LN-F1", upstream=theirs, **shown),
+        a_result(requirement="CM-V1", **shown),
+        a_result(requirement="LN-G13", **shown),
+        a_result(requirement="LN-G13", dtype="float64", upstream=theirs, **shown),
+    )
+    text = printed(report)
+    assert text.rstrip().splitlines()[-1].endswith("4 violated: LN-G13, CM-V1, LN-F1, LN-L2.")
+    assert text.index("✗ LN-G13") < text.index("✗ CM-V1") < text.index("✗ LN-F1")
