@@ -17,6 +17,7 @@ from ...spec.operators import Operator
 from ..explaining.explaining import Declaration, Found, meant, search
 from ..reporting.explained import (
     print_erratum,
+    print_faults,
     print_found,
     print_index,
     print_mistake,
@@ -26,8 +27,8 @@ from ..reporting.explained import (
 from ..reporting.explained_convention import print_convention
 from ..reporting.layout import console_on
 
-#: The word for every requirement and every erratum.
-ALL = "all"
+#: The words for every requirement and every erratum, and for the names of all faults.
+ALL, FAULTS = "all", "faults"
 
 
 def _printers(word: str) -> list[Callable[[Console], None]]:
@@ -35,6 +36,8 @@ def _printers(word: str) -> list[Callable[[Console], None]]:
     if word.lower() == ALL:
         ones = [partial(print_requirement, one, figures=False) for one in requirements().values()]
         return [*ones, *(partial(print_erratum, one) for one in errata().values())]
+    if word.lower() == FAULTS:
+        return [print_faults]
     thing = meant(word)
     if isinstance(thing, Requirement):
         return [partial(print_requirement, thing)]
@@ -54,15 +57,16 @@ def _printers(word: str) -> list[Callable[[Console], None]]:
 
 
 @click.command()
-@click.argument("words", metavar="[ID|FAULT|OPERATOR|CONVENTION|TEXT|all]...", nargs=-1)
+@click.argument("words", metavar="[ID|FAULT|OPERATOR|CONVENTION|TEXT|all|faults]...", nargs=-1)
 def explain(words: tuple[str, ...]) -> int:
     """
     Print a requirement, an erratum, a fault, an operator or a convention, each with the address of its page.
 
     A requirement (LN-F3) has its sentence, formula, reason, the faults that it excludes, what they cost on ordinary
     data, computed now, and how one is corrected. A convention (storage=H2, storage or H2) has its values and what they
-    cost. A subject (gradients) lists its requirements, and any other text is searched for: "std + eps". Without a word
-    it lists all requirements by subject, and `all` prints them.
+    cost. A subject (gradients) or a bundle (strict) lists its requirements, and any other text is searched for:
+    "std + eps". Without a word it lists all these names; `faults` lists the faults, and `all` prints every requirement
+    and erratum.
     """
     found = [printer for word in words for printer in _printers(word)] or [print_index]
     console = console_on(sys.stdout)

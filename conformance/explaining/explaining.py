@@ -205,4 +205,4 @@ def _suggestion(word: str) -> str:
     faults = [name for one in mistakes() for name in sorted(_names(one))]
     near = difflib.get_close_matches(word.lower(), OPERATORS, n=1, cutoff=SPELT_SO) or ids
     near = near or difflib.get_close_matches(word.lower(), [*OPERATORS, *faults], n=NEAREST)
-    return f"did you mean {', '.join(near)}?" if near else "`normspec explain` without a word lists all there is"
+    return f"did you mean {', '.join(near)}?" if near else "`normspec explain` without a word lists what there is"

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ...spec import Requirement, pages, requirements
 from ...spec.address import address
+from ...spec.conventions import CONVENTIONS
 from ...spec.contents import subjects
 from ...spec.errata import Erratum, errata
 from ...spec.operators import OPERATORS, Operator
@@ -17,6 +18,9 @@ from ...spec.reader import LINK
 from ..explaining.costs import EPS, costs, measured_dtype
 from ..explaining.explaining import Found, Mistake, mistakes
 from ..explaining.mending import mended
+from ..grouping import grouped
+from ..requests.bundles import bundles
+from ..requests.choosing import subject_of
 from ..requests.library_names import FAULT_PREFIX
 from .layout import print_labelled, print_prose
 
@@ -156,23 +160,45 @@ def print_found(found: Found, console: Console) -> None:
 
 
 def print_index(console: Console) -> None:
-    """Print all requirements by subject, the errata, the operators, and the address of the pages."""
+    """
+    Print all requirements by subject, the errata, the operators, what else has a name, and the address of the pages.
+
+    Of the faults, which are many, it says how many there are, and how to list them.
+    """
     for subject, titles in subjects().items():
         print_prose(Text(subject, "bold"), console)
         for title, ones in titles.items():
-            print_prose(Text(", ".join(one.id for one in ones), "cyan"), console, indent=50, first=Text(f"  {title}  "))
+            first = Text(f"  {title}{_should(*ones)}  ")
+            print_prose(Text(", ".join(one.id for one in ones), "cyan"), console, indent=50, first=first)
         console.print()
     _print_names("Errata", {one.id: one.title for one in errata().values()}, console)
     console.print()
-    print_prose(Text("Operators", "bold"), console)
-    print_prose(Text(", ".join(OPERATORS), "cyan"), console, indent=2)
+    for heading, names in (
+        ("Operators", OPERATORS),
+        ("Conventions", CONVENTIONS),
+        ("Subjects and bundles, which --only and --require take", [*map(subject_of, subjects()), *bundles()]),
+    ):
+        print_prose(Text(heading, "bold"), console)
+        print_prose(Text(", ".join(dict.fromkeys(names)), "cyan"), console, indent=2)
+        console.print()
+    print_prose(Text("Faults", "bold"), console)
+    count = sum(len(one.faults) for one in mistakes())
+    words = f"{count:,} known mistakes: `normspec explain faults` lists them, `normspec explain LN-F3` those against LN-F3"
+    print_prose(Text(words), console, indent=2)
     console.print()
-    words = (
-        "`normspec explain LN-F3` explains one requirement; it takes a fault, an operator, a convention or a text too."
-    )
-    print_prose(Text(words), console)
+    print_prose(Text("`normspec explain` takes each of these names, and any text, which it searches for."), console)
     console.print()
     print_address(address("README"), console)
+
+
+def print_faults(console: Console) -> None:
+    """Print the name and the summary of every fault, under the requirement that excludes it."""
+    excluded = grouped((one.faults[0].requirement, one) for one in mistakes())
+    for position, id in enumerate(one for one in requirements() if one in excluded):
+        if position:
+            console.print()
+        print_prose(Text.assemble((id, "bold cyan"), "  ", (requirements()[id].title, "bold")), console)
+        _print_mistakes(excluded[id], console)
 
 
 def place_of(requirement: Requirement) -> str:
@@ -182,7 +208,12 @@ def place_of(requirement: Requirement) -> str:
 
 
 def _title(one: Requirement) -> str:
-    return f"{one.title} (should)" if one.level.value == "SHOULD" else one.title
+    return f"{one.title}{_should(one)}"
+
+
+def _should(*ones: Requirement) -> str:
+    """What follows the title of requirements that are advice."""
+    return " (should)" if all(one.level.value == "SHOULD" for one in ones) else ""
 
 
 def print_heading(name: str, kind: str, title: str, console: Console) -> None:

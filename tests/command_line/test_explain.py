@@ -10,6 +10,8 @@ import pytest
 from normspec.conformance.command_line.root import main
 from normspec.conformance.explaining.costs import DATA, EPS, GROUPS, VALUES, costs
 from normspec.conformance.faults import registered
+from normspec.conformance.requests import choosing
+from normspec.conformance.requests.bundles import bundles
 from normspec.conformance.requests.choosing import selected
 from normspec.spec import requirements
 from normspec.spec.address import address
@@ -170,6 +172,26 @@ def test_alone_it_lists_all_by_subject(capsys):
     assert set(re.findall(r"ERR-\d+", shown)) == set(errata())
     assert max(map(len, shown.splitlines())) <= 80
     assert shown.rstrip().endswith(address("README"))
+
+
+def test_alone_it_marks_advice_and_names_what_else_it_explains(capsys):
+    """A SHOULD is told as one; each convention, subject and bundle is there, and how many faults, and how to see them."""
+    shown = explained(capsys)
+    rows = " ".join(shown.split())
+    for one in requirements().values():
+        assert (f"{one.title} (should) " in rows) == (one.level.value == "SHOULD")
+    assert set(re.findall(r"[\w-]+", shown)) >= {*CONVENTIONS, *OPERATORS, *bundles(), *choosing.subjects()}
+    assert f"{len(registered()):,} known mistakes: `normspec explain faults` lists them" in rows
+
+
+def test_faults_lists_every_fault_with_the_requirement_that_excludes_it(capsys):
+    """Each name once for all operators, under the requirement."""
+    shown = explained(capsys, "faults")
+    listed = set(re.findall(r"^  (\S+)", shown, re.M))
+    assert {fault.name for fault in registered()} <= listed | {
+        f"{prefix}-{name}" for name in listed for prefix in {one.name.partition("-")[0] for one in registered()}
+    }
+    assert set(re.findall(r"^([A-Z]{2}-[A-Z]\d+)  ", shown, re.M)) == {one.requirement for one in registered()}
 
 
 def test_all_prints_everything(capsys):
