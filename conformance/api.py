@@ -36,6 +36,7 @@ from .requests.naming import named_targets
 from .requests.per_target import checked_per_target
 from .requests.profiles import profile_of
 from .requests.request import Request, checked_dtypes
+from .requests.words import names_of
 from .results.outcome import NOT_EXPLAINED
 from .results.report import Report
 
@@ -85,7 +86,8 @@ def check(
     after an operator, "package.module:NAME", a callable with the canonical signature of its operator, a layer or a
     class of layers, or several names. ``op``: the operator that a function implements, or the operators of a framework
     to check. ``framework``: the framework whose tensors a function takes, if its imports do not show it. ``dtypes``:
-    some of "float16", "bfloat16", "float32", "float64"; by default all that the target has.
+    some of "float16", "bfloat16", "float32", "float64"; by default all that the target has. Several names may also be
+    one text with commas: "float16,float32".
     ``device``: the device to run on, under the framework's name for it.
     ``conventions``: the conventions that the target declares, such as ``{"momentum": "old"}``. ``profile``: "quick",
     "standard" or "thorough". ``seed``: the same seed gives the same cases and the same verdict.
@@ -211,13 +213,13 @@ def requested(
     layers: bool = False,
 ) -> Request:
     """The request that ``check`` makes of its arguments, each of them checked. Raises a NormspecError."""
-    operators = None if op is None else check_operators(texts_of(op, "op", "layer_norm"))
+    operators = None if op is None else check_operators(names_of(texts_of(op, "op", "layer_norm")))
     where = text_of(device, "device", "cpu")
     return Request(
         targets=named_targets(targets_of(target), operators),
         op=operators,
         framework=framework_of(framework),
-        dtypes=None if dtypes is None else checked_dtypes(texts_of(dtypes, "dtypes", "float32")),
+        dtypes=None if dtypes is None else checked_dtypes(names_of(texts_of(dtypes, "dtypes", "float32"))),
         device=where,
         conventions=conventions_of(conventions),
         profile=profile_of(text_of(profile, "profile", "quick")).name,

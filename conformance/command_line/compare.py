@@ -7,17 +7,17 @@ from typing import Any
 import click
 
 from ..reporting.layout import console_on
-from .destination import status_after_writing, text_stream
+from .destination import ensure_own_places, ensure_writable, status_after_writing, text_stream
 from .measuring import measured, measuring_options
 
 
 @click.command()
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @measuring_options("layer_norm and batch_norm", "row")
-@click.option("--markdown", is_flag=True, help="Print GitHub's Markdown in place of the table.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the table with its evidence; - for standard output.")
+@click.option("--markdown", "markdown_file", metavar="FILE", help="Write GitHub's Markdown; - for standard output.")
 @click.pass_context
-def compare(context: click.Context, targets: tuple[str, ...], markdown: bool, **given: Any) -> int:
+def compare(context: click.Context, targets: tuple[str, ...], markdown_file: str | None, **given: Any) -> int:
     """Compare targets where implementations differ by design or by accident.
 
     Every cell is measured by calls of the target: eps, variance, momentum, axes, accuracy, the results for
@@ -29,11 +29,12 @@ def compare(context: click.Context, targets: tuple[str, ...], markdown: bool, **
     from ..compare.run import compare as measure
     from ..reporting.comparison import print_comparison
 
-    comparison = measured(measure, context, tuple(dict.fromkeys(targets)), given)
     json_file = given["json_file"]
-    table = text_stream(json_file)
-    if markdown:
-        click.echo(comparison.to_markdown(), nl=False, file=table)
-    else:
-        print_comparison(comparison, console_on(table))
-    return status_after_writing(comparison.exit_status, json_file, comparison.to_json)
+    files = {"--json": json_file, "--markdown": markdown_file}
+    ensure_own_places((option, name) for option, name in files.items() if name is not None)
+    if markdown_file is not None:
+        ensure_writable(markdown_file, "--markdown")
+    comparison = measured(measure, context, tuple(dict.fromkeys(targets)), given)
+    print_comparison(comparison, console_on(text_stream(*files.values())))
+    status = status_after_writing(comparison.exit_status, json_file, comparison.to_json)
+    return status_after_writing(status, markdown_file, comparison.to_markdown, "--markdown")

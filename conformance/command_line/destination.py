@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TextIO
 
@@ -13,6 +13,7 @@ import click
 
 from ...spec.errors import NormspecError
 from ...spec.whole_file import replace_file
+from ..grouping import grouped
 from .exit_status import EXIT_UNUSABLE
 
 #: The name for standard output.
@@ -71,6 +72,15 @@ _SUFFIXES = {
     "--write-expected": ".toml",
     "--table": ".md",
 }
+
+
+def ensure_own_places(files: Iterable[tuple[str, str]]) -> None:
+    """Raise a usage error if two of these options, each with the name of its file, write to the same place."""
+    places = grouped((STDOUT if name == STDOUT else os.path.realpath(name), (option, name)) for option, name in files)
+    for several in places.values():
+        if len(several) > 1:
+            options = " and ".join(option for option, _ in several)
+            raise click.UsageError(f"{options} write to the same place, {several[0][1]}: give each its own")
 
 
 def write(name: str, text: str, option: str = "--json", *, append: bool = False) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from ...adapters.remote.launching import interpreter
 from ..reporting.layout import console_on
 from ..requests.configuration import configuration
-from .destination import STDOUT, ensure_writable, write
+from .destination import ensure_writable, status_after_writing, text_stream
 from .options import config_option, python_option
 from .progress import progress_on
 from .settings import interpreters
@@ -19,14 +17,7 @@ from .settings import interpreters
 @click.option("--no-import", is_flag=True, help="Import nothing: show only names and versions, at once.")
 @python_option
 @config_option
-@click.option(
-    "--json",
-    "json_file",
-    is_flag=False,
-    flag_value=STDOUT,
-    metavar="[FILE]",
-    help="Write the list as JSON, to standard output or the file named.",
-)
+@click.option("--json", "json_file", metavar="FILE", help="Write the list as JSON; - for standard output.")
 def listing(no_import: bool, pythons: tuple[str, ...], config: str | None, json_file: str | None) -> int:
     """List the known targets: versions, operators, dtypes and devices, or the command that installs them.
 
@@ -41,8 +32,5 @@ def listing(no_import: bool, pythons: tuple[str, ...], config: str | None, json_
     interpreter(paths.get("", ""))  # one for all targets must be there; one target's own is a matter of its line
     with progress_on() as listener:
         entries = inventory(paths, importing=not no_import, progress=listener)
-    if json_file is None:
-        print_inventory(entries, console_on(sys.stdout), asked=not no_import)
-    else:
-        write(json_file, inventory_to_json(entries))
-    return 0
+    print_inventory(entries, console_on(text_stream(json_file)), asked=not no_import)
+    return status_after_writing(0, json_file, lambda: inventory_to_json(entries))

@@ -10,7 +10,7 @@ import click
 from ..requests.configuration import configuration
 from .destination import ensure_writable
 from .layer_options import declared_options, declaring_options
-from .options import Decorator, config_option, device_option, framework_option, joined, worker_options
+from .options import Decorator, config_option, device_option, framework_option, joined, op_option_with, worker_options
 from .progress import progress_on
 from .settings import interpreters, setting, targets_to_check
 
@@ -20,7 +20,7 @@ Measured = TypeVar("Measured")
 def measuring_options(default_operators: str, line: str) -> Decorator:
     """The options of a command that measures. ``line``: its word for what one measurement gives."""
     return joined(
-        click.option("--op", "ops", multiple=True, metavar="OP", help=f"An operator; by default {default_operators}."),
+        op_option_with(default_operators),
         framework_option,
         click.option(
             "--dtype",

@@ -11,6 +11,7 @@ from ...adapters.frameworks import FRAMEWORKS
 from ...adapters.remote.process import Limits
 from ...spec.errors import NormspecError
 from ..requests.limits import bytes_of, seconds_of, size_in_words
+from ..requests.words import names_of
 
 #: Adds something to a command, such as an option.
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -71,9 +72,19 @@ seed_option = click.option(
     help="The seed of the cases, any whole number from 0 on: the same seed gives the same cases.",
 )
 
-op_option = click.option(
-    "--op", "ops", multiple=True, metavar="OP", help="An operator, such as highway; repeat for several."
-)
+
+def several_option(*names: str, **settings: Any) -> Decorator:
+    """An option that may be repeated, or hold several names with commas between them."""
+    return click.option(*names, multiple=True, callback=lambda context, option, texts: names_of(texts), **settings)
+
+
+def op_option_with(default: str = "") -> Decorator:
+    """`--op`, with these words for its default."""
+    told = "An operator, such as highway; repeat the option, or separate several with commas."
+    return several_option("--op", "ops", metavar="OP", help=f"{told} Default: {default}." if default else told)
+
+
+op_option = op_option_with()
 
 framework_option = click.option(
     "--framework",
@@ -86,12 +97,12 @@ framework_option = click.option(
 
 def dtype_option_with(default: str):
     """`--dtype`, with these words for its default."""
-    return click.option(
+    return several_option(
         "--dtype",
         "dtypes",
-        multiple=True,
         metavar="D",
-        help=f"float16, bfloat16, float32 or float64; repeat for several. Default: {default}.",
+        help="float16, bfloat16, float32 or float64; repeat the option, or separate several with commas. "
+        f"Default: {default}.",
     )
 
 
@@ -104,12 +115,12 @@ device_option = click.option(
     "TensorFlow, gpu for JAX.",
 )
 
-convention_option = click.option(
+convention_option = several_option(
     "--convention",
     "conventions",
-    multiple=True,
     metavar="KEY=VALUE",
-    help="Declare a choice your function makes, such as momentum=old; repeat for several.",
+    help="Declare a choice your function makes, such as momentum=old; repeat the option, or separate several with "
+    "commas.",
 )
 
 #: What targets are, and where they are judged.

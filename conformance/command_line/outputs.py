@@ -10,14 +10,13 @@ import attrs
 import click
 
 from ..expected.drafting import drafts, table_in
-from ..grouping import grouped
 from ..page.jinja import ensure_jinja
 from ..reporting.github import fenced, workflow_commands
 from ..reporting.layout import console_on
 from ..reporting.render import as_text, print_report
 from ..reproduce.reproducer import Reproducer
 from ..results.report import Report
-from .destination import STDOUT, UnwritableFile, ensure_writable, write
+from .destination import UnwritableFile, ensure_own_places, ensure_writable, write
 from .options import joined
 
 
@@ -98,11 +97,7 @@ def outputs_of(given: Mapping[str, Any]) -> list[Output]:
         ensure_writable(one.name, one.option)
     if given.get("html_file") is not None:
         ensure_jinja()
-    places = grouped((STDOUT if one.name == STDOUT else os.path.realpath(one.name), one) for one in found)
-    for several in places.values():
-        if len(several) > 1:
-            options = " and ".join(one.option for one in several)
-            raise click.UsageError(f"{options} write to the same place, {several[0].name}: give each its own")
+    ensure_own_places((one.option, one.name) for one in found)
     return found
 
 

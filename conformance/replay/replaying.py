@@ -124,7 +124,9 @@ class _ReplayRun(Run):
             self.interrupted = True
         whole = self.report([])
         place = Order(whole.subjects, self.plan.dtypes).place
-        self.words = _in_words(cases, {id(one.case) for one in self._wanted(cases)}, {one for _, one in self._judged_cases})
+        self.words = _in_words(
+            cases, {id(one.case) for one in self._wanted(cases)}, {one for _, one in self._judged_cases}
+        )
         left = () if self.interrupted else tuple(self._left_out(cases))
         return attrs.evolve(whole, results=tuple(sorted(folded(results), key=place)), not_replayed=left)
 

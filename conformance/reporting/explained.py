@@ -10,8 +10,8 @@ from rich.text import Text
 
 from ...spec import Requirement, pages, requirements
 from ...spec.address import address
-from ...spec.conventions import CONVENTIONS
 from ...spec.contents import subjects
+from ...spec.conventions import CONVENTIONS
 from ...spec.errata import Erratum, errata
 from ...spec.operators import OPERATORS, Operator
 from ...spec.reader import LINK
@@ -183,7 +183,9 @@ def print_index(console: Console) -> None:
         console.print()
     print_prose(Text("Faults", "bold"), console)
     count = sum(len(one.faults) for one in mistakes())
-    words = f"{count:,} known mistakes: `normspec explain faults` lists them, `normspec explain LN-F3` those against LN-F3"
+    words = (
+        f"{count:,} known mistakes: `normspec explain faults` lists them, `normspec explain LN-F3` those against LN-F3"
+    )
     print_prose(Text(words), console, indent=2)
     console.print()
     print_prose(Text("`normspec explain` takes each of these names, and any text, which it searches for."), console)

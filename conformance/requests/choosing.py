@@ -16,6 +16,7 @@ from ...spec import requirements, withdrawn
 from ...spec.errors import NormspecError
 from ...spec.operators import OPERATORS
 from .bundles import bundles
+from .words import words_of
 
 #: Number of names suggested for an unknown one.
 _NEAREST = 3
@@ -27,11 +28,6 @@ class UnknownSelection(NormspecError):
 
 class UnknownBinding(NormspecError):
     """No binding of the targets has this name."""
-
-
-def words_of(texts: Iterable[str]) -> tuple[str, ...]:
-    """The words in some texts, each once. A text may hold several words with commas between them."""
-    return tuple(dict.fromkeys(word for text in texts for part in text.split(",") if (word := part.strip())))
 
 
 def binding_names_of(texts: Iterable[str]) -> tuple[str, ...]:

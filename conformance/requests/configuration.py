@@ -29,6 +29,7 @@ from .limits import bytes_of, jobs_of, seconds_of
 from .mode import checked_mode
 from .per_target import checked_settings
 from .profiles import profile_of
+from .words import names_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -278,9 +279,11 @@ def _cache(value: Any, folder: Path) -> str:
 #: The keys, each with the function that reads its value.
 KEYS: Mapping[str, Callable[[Any, Path], Any]] = {
     "targets": _targets,
-    "ops": lambda value, _: check_operators(_texts(value, 'operators, such as ["layer_norm"],')),
+    "ops": lambda value, _: check_operators(names_of(_texts(value, 'operators, such as ["layer_norm"],'))),
     "profile": lambda value, _: profile_of(_text(value, 'the name of a profile, such as "quick",')).name,
-    "dtypes": lambda value, _: tuple(map(check_dtype, _texts(value, 'dtypes, such as ["float32", "bfloat16"],'))),
+    "dtypes": lambda value, _: tuple(
+        map(check_dtype, names_of(_texts(value, 'dtypes, such as ["float32", "bfloat16"],')))
+    ),
     "device": lambda value, _: _text(value, 'the name of a device, such as "cpu",'),
     "seed": _seed,
     "mode": lambda value, _: checked_mode(_text(value, 'a mode of batch_norm, such as "inference",')),

@@ -25,6 +25,7 @@ from ..judging.verdicts import Result, Verdict
 from ..requests.implementation_targets import implementation_target
 from ..requests.plan import Plan
 from ..requests.profiles import profile_of
+from ..requests.words import names_of
 from ..results.report import Report
 from ..sound import Sound
 from ..sound import registered as variants_there
@@ -58,8 +59,8 @@ def selftest(
 
     Raises a NormspecError for unknown names.
     """
-    operators = check_operators(op)
-    wanted = checked_dtypes(dtypes)
+    operators = check_operators(None if op is None else names_of((op,) if isinstance(op, str) else op))
+    wanted = None if dtypes is None else checked_dtypes(names_of(dtypes))
     profile_of(profile)
     chosen = DEFAULT_SEED if seed is None else seed
     faults = [f for f in faults_there() if f.operator in operators]

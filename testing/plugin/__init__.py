@@ -25,8 +25,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="TARGET",
         help="a test for each requirement, operator and dtype of a target: torch, FILE.py:NAME, package.module:NAME",
     )
-    group.addoption("--normspec-op", action="append", metavar="OPERATOR", help="only these operators; repeatable")
-    group.addoption("--normspec-dtype", action="append", metavar="DTYPE", help="only these dtypes; repeatable")
+    group.addoption(
+        "--normspec-op", action="append", metavar="OPERATOR", help="only these operators; repeatable, or with commas"
+    )
+    group.addoption(
+        "--normspec-dtype", action="append", metavar="DTYPE", help="only these dtypes; repeatable, or with commas"
+    )
     group.addoption("--normspec-framework", metavar="NAME", help="whose tensors a function takes")
     group.addoption("--normspec-profile", metavar="NAME", help="quick (the default), standard or thorough")
     group.addoption("--normspec-no-cache", action="store_true", help="judge everything now, and keep nothing")

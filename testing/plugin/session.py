@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
+from ...conformance.requests.words import names_of
 from ...spec.errors import NormspecError
 from .items import Requirement, register_markers
 from .target_run import OperatorDtype, TargetRun
@@ -83,9 +84,9 @@ class TargetsPlugin:
         """Read the options of a run; move the ids of these targets' tests out of pytest's arguments."""
         register_markers(config)
         options = {
-            "op": config.getoption("--normspec-op") or config.getini("normspec_ops") or None,
+            "op": names_of(config.getoption("--normspec-op") or config.getini("normspec_ops")) or None,
             "framework": config.getoption("--normspec-framework"),
-            "dtypes": config.getoption("--normspec-dtype") or config.getini("normspec_dtypes") or None,
+            "dtypes": names_of(config.getoption("--normspec-dtype") or config.getini("normspec_dtypes")) or None,
             "profile": config.getoption("--normspec-profile") or config.getini("normspec_profile"),
             "seed": config.getoption("--normspec-seed"),
             "cache": False if config.getoption("--normspec-no-cache") else None,

@@ -9,11 +9,12 @@ import sys
 import types
 from pathlib import Path
 
+import click
 import pytest
 
 from normspec import Verdict, check
 from normspec.conformance.command_line import settings
-from normspec.conformance.command_line.root import main
+from normspec.conformance.command_line.root import main, normspec
 from normspec.conformance.faults import FAULTS
 from normspec.conformance.selftest.matrix import DiagnosisInDtype, FaultRow, KillInDtype, Matrix, SoundRow
 from normspec.spec import requirements
@@ -94,6 +95,18 @@ def test_options_reach_the_engine(engine):
         "fixed": {"eps": "1e-6", "axes": "-1"},
         "layers": False,
     }
+
+
+@pytest.mark.parametrize("command", ["check", "campaign", "compare", "identify", "selftest", "study"])
+def test_names_are_divided_at_commas_in_every_command(command):
+    """As those of --only: an operator, a dtype or a convention may be given beside another."""
+    given = {"ops": "layer_norm,rms_norm", "dtypes": "float32,float64", "conventions": "momentum=old,storage=H2"}
+    options = {one.name: one for one in normspec.get_command(None, command).params if one.multiple}
+    assert "ops" in options
+    for name, text in given.items():
+        if name in options:
+            context = click.Context(normspec)
+            assert options[name].process_value(context, [text]) == tuple(text.split(","))
 
 
 def test_a_report_to_replay_reaches_the_engine(engine):

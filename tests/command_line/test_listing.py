@@ -98,10 +98,12 @@ def test_one_interpreter_for_all_must_be_there(only, capsys):
 
 
 def test_json_holds_every_target(only, capsys, tmp_path):
-    """The JSON goes to standard output without the table, or to a file."""
+    """The JSON goes to a file, or to standard output; then the table is on standard error."""
     only("numpy")
-    assert main(["list", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    assert main(["list", "--json", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert "numpy" in err
+    document = json.loads(out)
     assert [target["name"] for target in document["targets"]] == list(KNOWN)
     numpy = document["targets"][0]
     assert numpy["status"] == "installed"
@@ -111,6 +113,7 @@ def test_json_holds_every_target(only, capsys, tmp_path):
     assert all(target["install"] for target in document["targets"][1:])
     file = tmp_path / "list.json"
     assert main(["list", "--no-import", "--json", str(file)]) == 0
+    assert "numpy" in capsys.readouterr().out
     assert json.loads(file.read_text(encoding="utf-8"))["targets"][0]["version"] == np.__version__
 
 

@@ -152,8 +152,15 @@ def test_the_command_writes_the_table_and_the_json(tmp_path):
     assert json.loads(path.read_text(encoding="utf-8"))["sections"][0]["op"] == "layer_norm"
 
 
-def test_the_command_prints_markdown():
-    """--markdown prints nothing else."""
-    done = CliRunner().invoke(command, ["numpy", "--op", "residual", "--markdown"], standalone_mode=False)
+def test_the_command_writes_markdown(tmp_path):
+    """To a file beside the table; or to standard output, and then nothing else is there."""
+    path = tmp_path / "table.md"
+    done = CliRunner().invoke(command, ["numpy", "--op", "residual", "--markdown", str(path)], standalone_mode=False)
     assert done.return_value == 0
+    assert done.stdout.startswith("\nresidual   cpu\n")
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("### residual\n\n| | numpy |\n")
+    done = CliRunner().invoke(command, ["numpy", "--op", "residual", "--markdown", "-"], standalone_mode=False)
     assert done.stdout.startswith("### residual\n\n| | numpy |\n")
+    done = CliRunner().invoke(command, ["numpy", "--json", "-", "--markdown", "-"])
+    assert "--json and --markdown write to the same place" in done.output

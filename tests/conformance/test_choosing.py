@@ -10,6 +10,7 @@ import pytest
 
 import normspec
 from normspec import Verdict
+from normspec.conformance.api import requested
 from normspec.conformance.command_line.root import main
 from normspec.conformance.reporting.conclusion import conclusion
 from normspec.conformance.requests.bundles import BUNDLES, EVERYTHING, bundles
@@ -24,10 +25,12 @@ from normspec.conformance.requests.choosing import (
     selected,
     subject_of,
     subjects,
-    words_of,
 )
+from normspec.conformance.requests.configuration import configuration
 from normspec.conformance.requests.request import NothingAsked
+from normspec.conformance.requests.words import words_of
 from normspec.spec import Level, requirement, requirements
+from normspec.spec.errors import UnknownOperator
 
 from .runs import VARIANT, run, specimen
 
@@ -112,6 +115,17 @@ def test_texts_are_divided_at_commas_and_each_word_counts_once():
     assert words_of(["LN-F3, LN-F4", "LN-F4", " "]) == ("LN-F3", "LN-F4")
     with pytest.raises(UnknownSelection, match="only: no requirement"):
         checked_words([" ,"], "only")
+
+
+def test_operators_and_dtypes_are_divided_at_commas_too(tmp_path):
+    """On the command line, in Python and in the configuration; a text without a name is one that does not exist."""
+    asked = requested("numpy", op="layer_norm, rms_norm", dtypes=["float32,float64", "float32"])
+    assert (asked.op, asked.dtypes) == (("layer_norm", "rms_norm"), ("float32", "float64"))
+    file = tmp_path / "normspec.toml"
+    file.write_text('ops = ["layer_norm,rms_norm"]\ndtypes = ["float32, float64"]\n')
+    assert configuration(str(file)).values == {"ops": asked.op, "dtypes": asked.dtypes}
+    with pytest.raises(UnknownOperator, match="unknown operator ','"):
+        requested("numpy", op=",")
 
 
 @pytest.mark.parametrize(

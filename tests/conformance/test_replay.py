@@ -276,7 +276,7 @@ def test_a_narrower_function_is_handed_what_it_can_be(tmp_path: Path) -> None:
 def test_failed_cases_that_a_target_lacks_are_counted_and_the_run_is_partial(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """NumPy has no 16-bit dtype: the report says how many cases were judged and why the others were not, in status 3."""
+    """NumPy has no 16-bit dtype: the report says how many cases were judged and why others were not; status 3."""
     document = json.loads((folder / "report.json").read_text())
     for one in document["results"]:
         one["dtype"] = "float16" if one["requirement"] == "LN-F3" else one["dtype"]
@@ -285,7 +285,9 @@ def test_failed_cases_that_a_target_lacks_are_counted_and_the_run_is_partial(
     assert main(["check", "numpy", "--replay", str(file), "--json", str(tmp_path / "again.json")]) == 3
     out = " ".join(capsys.readouterr().out.split())
     why = "numpy has no float16"
-    assert f"PARTIAL: no violation in 2 of the 3 failed cases of {file}. Not judged: 1 failed case, because {why}." in out
+    assert (
+        f"PARTIAL: no violation in 2 of the 3 failed cases of {file}. Not judged: 1 failed case, because {why}." in out
+    )
     assert f"judged on 2 of the 3 failed cases of {file}, and on nothing else" in out
     report = load_report(tmp_path / "again.json")
     assert report.not_replayed == (LeftOut("numpy", 1, 3, why),)
