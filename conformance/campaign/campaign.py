@@ -23,7 +23,19 @@ from ..sources import sources
 SCHEMA = 1
 
 #: Fields of a request that affect the cases of a unit and how they are judged.
-_DECIDING = ("op", "framework", "dtypes", "device", "conventions", "profile", "forward_only", "slow", "mode", "pythons")
+_DECIDING = (
+    "op",
+    "framework",
+    "dtypes",
+    "device",
+    "conventions",
+    "profile",
+    "forward_only",
+    "slow",
+    "mode",
+    "per_target",
+    "pythons",
+)
 
 
 @attrs.frozen
@@ -88,6 +100,7 @@ class Campaign:
             "schema": SCHEMA,
             "targets": list(self.asked),
             **{name: _plain(getattr(self.request, name)) for name in _DECIDING},
+            "declared": _plain(self.request.declared.to_plain()),
             **{f"version of {name}": number for name, number in versions().items()},
             **{
                 f"version of {subject['target']}": name_and_version(subject)

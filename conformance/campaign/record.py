@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import attrs
@@ -11,7 +10,9 @@ from ...adapters.remote.process import Limits
 from ..judging.verdicts import Result, Verdict
 from ..replay.writing import fields_given
 from ..reporting.json_values import plain, result_in_json
-from ..requests.command import command
+from ..requests.command import command, in_options
+from ..requests.limits import seconds_in_words, size_in_words
+from ..requests.per_target import conventions_of, setting_of
 from ..requests.request import Request
 from ..results.ratios import BINS, add_counts
 from ..results.report import Report
@@ -62,7 +63,8 @@ def _record(key: Key, report: Report, request: Request) -> dict[str, Any]:
 
 def repeat_command(result: Result, seed: int, request: Request) -> str:
     """The command that judges the same target on the same cases again."""
-    limit = request.limits.seconds
+    limits, own = request.limits, request.per_target
+    usual = limits.memory == Limits().memory
     return command(
         "check",
         result.target,
@@ -71,13 +73,15 @@ def repeat_command(result: Result, seed: int, request: Request) -> str:
         profile=request.profile,
         seed=str(seed),
         device=request.device,
-        framework=request.framework,
-        mode=request.mode,
-        forward_only=request.forward_only,
+        framework=request.framework_of(result.target),
+        mode=request.mode or setting_of(own, result.target, "mode"),
+        forward_only=request.forward_only or bool(setting_of(own, result.target, "forward_only")),
         slow=request.slow is True,
         no_slow=request.slow is False,
-        time_limit="" if limit == Limits().seconds else f"{limit:g}" if math.isfinite(limit) else "none",
-        convention=request.conventions,
+        time_limit="" if limits.seconds == Limits().seconds else seconds_in_words(limits.seconds),
+        memory_limit="" if usual or request.device != "cpu" else size_in_words(limits.memory),
+        convention={**conventions_of(own, result.target, result.op), **request.conventions},
+        **in_options(request.declared_of(result.target).to_plain()),
         python=request.pythons,
     )
 

@@ -9,15 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...spec.conventions import parse_conventions
 from ..reporting.layout import console_on
-from ..requests.command import command
-from ..requests.configuration import Configuration
+from ..requests.command import command, in_options
+from ..requests.configuration import configuration
 from ..requests.naming import named_targets
 from .exit_status import EXIT_UNUSABLE
-from .options import cluster_option, jobs_option, profile_option, python_option, target_options, time_limit_option
+from .layer_options import declaring_options
+from .options import (
+    cluster_option,
+    config_option,
+    forward_only_option,
+    jobs_option,
+    mode_option,
+    profile_option,
+    target_options,
+    worker_options,
+)
 from .progress import progress_on
-from .settings import interpreters
+from .settings import about_targets, interpreters, setting, targets_to_check
 
 if TYPE_CHECKING:
     from ..campaign.summary import Summary
@@ -49,16 +58,24 @@ class SeedsParameter(click.ParamType):
 )
 @target_options
 @profile_option("thorough")
-@python_option
-@time_limit_option
+@mode_option
+@forward_only_option
+@declaring_options
+@worker_options
 @jobs_option
 @cluster_option
+@config_option
+@click.pass_context
 def campaign(
+    context: click.Context,
     targets: tuple[str, ...],
     seeds: range | None,
     out: Path | None,
     summary: Path | None,
-    **options: Any,
+    pythons: tuple[str, ...],
+    profile: str,
+    config: str | None,
+    **_: Any,  # options about targets and configurable options are read from the context
 ) -> int:
     """Check targets on many seeds: a soak test that can be stopped and continued.
 
@@ -79,24 +96,15 @@ def campaign(
         raise click.UsageError("give at least one target, --seeds and --out; or --summary DIR")
     from ..api import requested
 
-    operators = options["ops"] or None
-    names = named_targets(targets, operators)
-    request = requested(
-        names,
-        op=operators,
-        framework=options["framework"],
-        dtypes=options["dtypes"] or None,
-        device=options["device"],
-        conventions=parse_conventions(options["conventions"]),
-        profile=options["profile"],
-        python=interpreters(options["pythons"], Configuration()),
-        time_limit=options["time_limit"],
-        cache=False,  # no case comes twice
-    )
+    configured = configuration(config)
+    paths, op = interpreters(pythons, configured), setting(context, configured, "ops") or None
+    names = named_targets(targets_to_check(targets, pythons, paths, configured, op), op)
+    about = about_targets(context, names, paths, configured)
+    request = requested(names, **about, profile=profile, cache=False)  # no case comes twice
     with progress_on() as listener:
         from ..campaign.running import run
 
-        who = {"jobs": options["jobs"], "cluster": options["cluster"]}
+        who = {key: setting(context, configured, key) for key in ("jobs", "cluster")}
         found = run(names, request, seeds, out, **who, listener=listener)
     return _print_and_write(found, out)
 
@@ -116,7 +124,8 @@ def _print_and_write(found: Summary, folder: Path) -> int:
     try:
         replace(folder / "summary.json", found.to_json())
         replace(folder / "summary.md", to_markdown(found, command_of(found.asked)))
-        replace(folder / "ratios.svg", drawn(found))
+        if found.units:
+            replace(folder / "ratios.svg", drawn(found))
     except NoPlot as error:
         click.echo(f"normspec: {error}", err=True)
     except OSError as error:
@@ -136,6 +145,9 @@ def command_of(asked: Mapping[str, Any]) -> str:
         op=identity["op"],
         dtype=identity["dtypes"],
         convention=identity["conventions"],
+        mode=identity.get("mode"),
+        forward_only=identity.get("forward_only", False),
+        **in_options(identity.get("declared", {})),
         device=identity["device"],
         framework=identity["framework"],
         python=identity["pythons"],

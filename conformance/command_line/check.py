@@ -11,17 +11,17 @@ from typing import Any
 import attrs
 import click
 
-from ...spec.conventions import parse_conventions
 from ..expected.drafting import drafts_in_words
 from ..requests.configuration import configuration
 from ..results.report import Report
 from .destination import text_stream
 from .exit_status import EXIT_UNUSABLE
-from .layer_options import declared_options, layer_options
+from .layer_options import layer_options
 from .options import (
     binding_option,
     cluster_option,
     config_option,
+    forward_only_option,
     jobs_option,
     mode_option,
     only_option,
@@ -34,7 +34,7 @@ from .options import (
 from .outputs import output_options, outputs_of, print_in_form, write_outputs
 from .progress import progress_on
 from .replay_options import ensure_replayable, replay_option, reproduce_option
-from .settings import interpreters, setting, settings_of_targets, targets_to_check
+from .settings import about_targets, interpreters, setting, targets_to_check
 
 
 def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
@@ -54,9 +54,7 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 @require_option
 @binding_option
 @mode_option
-@click.option(
-    "--forward-only", is_flag=True, help="Your function has no gradients by design: report them as unsupported."
-)
+@forward_only_option
 @click.option(
     "--slow/--no-slow",
     default=None,
@@ -83,13 +81,7 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 def check(
     context: click.Context,
     targets: tuple[str, ...],
-    framework: str | None,
-    conventions: tuple[str, ...],
-    forward_only: bool,
     slow: bool | None,
-    parameters: tuple[str, ...],
-    layout: str | None,
-    fixed: tuple[str, ...],
     layers: bool,
     pythons: tuple[str, ...],
     no_cache: bool,
@@ -97,7 +89,7 @@ def check(
     config: str | None,
     replay: str | None,
     reproduce: str | None,
-    **_: Any,  # files to write and configurable options are read from the context
+    **_: Any,  # files to write, options about targets and configurable options are read from the context
 ) -> int:
     """Check targets: a framework's own layers, or your function.
 
@@ -117,23 +109,13 @@ def check(
     op = setting(context, configured, "ops") or None
     names = targets_to_check(targets, pythons, paths, configured, op)
     options = {
-        "op": op,
-        "framework": framework,
-        "dtypes": setting(context, configured, "dtypes") or None,
-        "device": setting(context, configured, "device"),
-        "conventions": parse_conventions(conventions) or None,
+        **about_targets(context, names, paths, configured),
         "profile": setting(context, configured, "profile"),
         "seed": setting(context, configured, "seed"),
-        "forward_only": forward_only,
         "slow": slow,
-        "mode": context.params["mode"],
         "only": setting(context, configured, "only") or None,
         "require": setting(context, configured, "require") or None,
         "binding": setting(context, configured, "binding") or None,
-        "per_target": settings_of_targets(context, names, configured) or None,
-        "python": paths or None,
-        "time_limit": setting(context, configured, "time-limit"),
-        "memory_limit": setting(context, configured, "memory-limit"),
         "jobs": setting(context, configured, "jobs"),
         "cache": False if no_cache else setting(context, configured, "cache-dir"),
         "resume": resume,
@@ -142,7 +124,6 @@ def check(
         "reproduce": reproduce,
         "expected": configured.values.get("expected", ()),
         "layers": layers,
-        **declared_options(parameters, layout, fixed),
     }
     with contextlib.ExitStack() as kept:
         if context.params["html_file"] is not None and reproduce is None:  # the page shows scripts in any case

@@ -135,6 +135,10 @@ mode_option = click.option(
     "judged only in inference even without this option.",
 )
 
+forward_only_option = click.option(
+    "--forward-only", is_flag=True, help="Your function has no gradients by design: report them as unsupported."
+)
+
 only_option = click.option(
     "--only",
     multiple=True,

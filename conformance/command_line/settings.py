@@ -12,9 +12,11 @@ from ...adapters.frameworks import KNOWN, full_name, missing
 from ...adapters.in_file import names_a_file, targets_in
 from ...adapters.own_function import file_of, names_a_function
 from ...adapters.targets import TARGETS
+from ...spec.conventions import parse_conventions
 from ...spec.errors import NormspecError, UnknownTarget, choices
 from ..requests.configuration import Configuration
 from ..requests.per_target import EVERY_TARGET
+from .layer_options import declared_options
 
 #: In the interpreters of a run, the key of the one for all targets without their own.
 OTHER_TARGETS = ""
@@ -32,7 +34,28 @@ def setting(context: click.Context, configuration: Configuration, key: str) -> A
     return value if given and value != () else configuration.values.get(key, value)
 
 
-def settings_of_targets(
+def about_targets(
+    context: click.Context, names: Sequence[str], pythons: Mapping[str, str], configuration: Configuration
+) -> dict[str, Any]:
+    """What a command that judges these targets says about them, as arguments of `check`. Raises a NormspecError."""
+    given = context.params
+    return {
+        "op": setting(context, configuration, "ops") or None,
+        "framework": given["framework"],
+        "dtypes": setting(context, configuration, "dtypes") or None,
+        "device": setting(context, configuration, "device"),
+        "conventions": parse_conventions(given["conventions"]) or None,
+        "forward_only": given["forward_only"],
+        "mode": given["mode"],
+        "per_target": _settings_of_targets(context, names, configuration) or None,
+        "python": pythons or None,
+        "time_limit": setting(context, configuration, "time-limit"),
+        "memory_limit": setting(context, configuration, "memory-limit"),
+        **declared_options(given["parameters"], given["layout"], given["fixed"]),
+    }
+
+
+def _settings_of_targets(
     context: click.Context, names: Iterable[str], configuration: Configuration
 ) -> dict[str, dict[str, Any]]:
     """

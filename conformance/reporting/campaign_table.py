@@ -32,7 +32,7 @@ _SHOWN = 20
 
 def print_campaign(summary: Summary, console: Console, folder: str) -> None:
     """Print the table of largest ratios, the violations, the results that were not judged, and the conclusion."""
-    for target in _targets(summary):
+    for target in _targets(summary) if summary.units else ():
         _print_table(summary, target, console)
     _print_kept(summary, console, folder)
     for name, number in totals(summary):
@@ -103,6 +103,11 @@ def conclusion(summary: Summary) -> tuple[str, str]:
     if largest:
         ratio, _, requirement, dtype = max(largest)
         near = f"; the largest ratio is {ratio_text(ratio)} ({requirement}, {dtype})"
+    if not summary.units and summary.missing:
+        words = (
+            f"NOTHING WAS JUDGED YET: {counted(summary.missing, 'unit')} not done; the same command begins with them."
+        )
+        return words, "bold yellow"
     stopped = f" Not done: {counted(summary.missing, 'unit')}; the same command continues." if summary.missing else ""
     if summary.violations:
         broken = sorted({one.requirement for one in summary.kept.values() if one.verdict == "fail"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 def command(*words: str, **options: str | bool | Sequence[str] | Mapping[str, str] | None) -> str:
@@ -21,6 +22,15 @@ def command(*words: str, **options: str | bool | Sequence[str] | Mapping[str, st
         elif value and (name, value) != ("device", "cpu"):
             line += [word for one in _texts(value) for word in (flag, one)]
     return shlex.join(line)
+
+
+def in_options(declared: Mapping[str, Any]) -> dict[str, str]:
+    """What is declared about a layer or a function, as options of a command, from `Declarations.to_plain`."""
+    return {
+        name: ",".join(_texts(value)) if isinstance(value, Mapping) else value
+        for name, value in declared.items()
+        if name in ("parameters", "layout", "fixed")
+    }
 
 
 def _texts(value: str | Sequence[str] | Mapping[str, str]) -> Sequence[str]:

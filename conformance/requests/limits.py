@@ -69,6 +69,11 @@ def jobs_of(value: Any) -> int:
     return value
 
 
+def seconds_in_words(seconds: float) -> str:
+    """A time as a text that :func:`seconds_of` reads."""
+    return f"{seconds:g}" if math.isfinite(seconds) else NONE
+
+
 def size_in_words(size: int | None) -> str:
     """A size as a text that :func:`bytes_of` reads."""
     if size is None:

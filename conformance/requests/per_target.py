@@ -56,17 +56,20 @@ def ensure_conventions_apply(target: Target, per_target: Mapping[str, Mapping[st
 
 def with_conventions(target: Target, per_target: Mapping[str, Mapping[str, Any]]) -> Target:
     """The target, each binding with the conventions declared for the target that are about its operator."""
-    found = {
-        **per_target.get(EVERY_TARGET, {}).get("conventions", {}),
-        **per_target.get(target.name, {}).get("conventions", {}),
-    }
-    if not found:
-        return target
     bindings = []
     for binding in target.bindings:
-        more = {key: value for key, value in found.items() if binding.operator in operators_about(key)}
-        bindings.append(replace(binding, conventions={**binding.conventions, **more}))
+        more = conventions_of(per_target, target.name, binding.operator)
+        bindings.append(replace(binding, conventions={**binding.conventions, **more}) if more else binding)
     return replace(target, bindings=tuple(bindings))
+
+
+def conventions_of(per_target: Mapping[str, Mapping[str, Any]], name: str, operator: str) -> dict[str, str]:
+    """The conventions declared for a target that are about an operator; its own outrank those of every target."""
+    found = {
+        **per_target.get(EVERY_TARGET, {}).get("conventions", {}),
+        **per_target.get(name, {}).get("conventions", {}),
+    }
+    return {key: value for key, value in found.items() if operator in operators_about(key)}
 
 
 def setting_of(per_target: Mapping[str, Mapping[str, Any]], name: object, key: str) -> Any:

@@ -10,9 +10,9 @@ import pytest
 from normspec import Verdict
 from normspec.conformance.campaign import running, store
 from normspec.conformance.campaign.campaign import SCHEMA
-from normspec.conformance.campaign.record import records_of
+from normspec.conformance.campaign.record import records_of, repeat_command
 from normspec.conformance.campaign.summary import Summary
-from normspec.conformance.command_line.root import main
+from normspec.conformance.command_line.root import main, normspec
 from normspec.conformance.requests.request import Request
 from normspec.conformance.results.ratios import bin_of
 from normspec.conformance.running.unit import Unit
@@ -76,6 +76,44 @@ def test_options_reach_the_work(commanded, summary, a_result):
     assert (request.op, request.dtypes, request.device) == (("layer_norm",), ("float16",), "cuda")
     assert (request.conventions, request.profile, request.pythons) == ({"momentum": "old"}, "quick", {"torch": "venv"})
     assert request.limits.seconds == float("inf") and request.limits.memory is None
+
+
+def test_what_check_is_told_of_a_target_a_campaign_is_told_too(commanded, summary, a_result, tmp_path):
+    """By flags and by the configuration; and only a check has options about what alone is judged."""
+    (tmp_path / "mine.py").write_text("def batch_norm(x): pass")
+    (tmp_path / "own.toml").write_text(
+        '[tool.normspec]\nmode = "training"\ndtypes = ["float32"]\nconventions = { momentum = "old" }\n'
+        '[tool.normspec.target."mine.py:batch_norm"]\nfixed = { eps = 1e-3 }\n'
+    )
+    arguments = "mine.py:batch_norm --seeds 0:1 --out out --config own.toml --mode inference --forward-only"
+    arguments += " --parameters gamma=g --layout channels-first --fixed momentum=0.1 --memory-limit 512MiB"
+    _, (((_, request, *_), _),) = commanded(summary(a_result()), *arguments.split())
+    assert (request.mode, request.forward_only, request.dtypes) == ("inference", True, ("float32",))
+    declared = request.declared_of("mine.py:batch_norm")
+    assert (declared.parameters, declared.layout) == ({"gamma": "g"}, "channels-first")
+    assert declared.fixed == {"eps": "0.001", "momentum": "0.1"}
+    assert request.limits.memory == 512 << 20
+    found = a_result(target="mine.py:batch_norm", op="batch_norm", verdict=Verdict.FAIL)
+    told = repeat_command(found, 3, request)
+    for words in ("--mode inference", "--forward-only", "--parameters gamma=g", "--layout channels-first"):
+        assert words in told
+    assert "--fixed eps=0.001,momentum=0.1" in told and "--convention momentum=old" in told
+    assert "--memory-limit 512MiB" in told
+    options = {name: {one.name for one in normspec.get_command(None, name).params} for name in ("check", "campaign")}
+    assert options["check"] - options["campaign"] == {
+        "seed", "only", "require", "binding", "slow", "layers", "cache_dir", "no_cache", "resume", "replay",
+        "reproduce", "json_file", "html_file", "junit_file", "markdown_file", "against", "write_expected", "form",
+    }  # fmt: skip
+
+
+def test_a_campaign_that_was_stopped_at_once_says_so(commanded, summary, capsys, tmp_path):
+    """No empty table, no word about a plot; what is to be done, and how it goes on."""
+    status, _ = commanded(summary(units=0))
+    out, err = capsys.readouterr()
+    words = " ".join(out.split())
+    assert status == 3
+    assert words.endswith("NOTHING WAS JUDGED YET: 2 units not done; the same command begins with them.")
+    assert err == "" and "nearest" not in out and not (tmp_path / "out" / "ratios.svg").exists()
 
 
 def test_a_violation_and_a_version_are_told_once_and_in_their_columns(commanded, summary, a_result, capsys):

@@ -175,7 +175,7 @@ def test_alone_it_lists_all_by_subject(capsys):
 
 
 def test_alone_it_marks_advice_and_names_what_else_it_explains(capsys):
-    """A SHOULD is told as one; conventions, subjects, bundles and the number of faults are there, and how to list these."""
+    """A SHOULD is told as one; conventions, subjects and bundles are there, and how many faults there are."""
     shown = explained(capsys)
     rows = " ".join(shown.split())
     for one in requirements().values():

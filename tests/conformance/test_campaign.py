@@ -19,6 +19,7 @@ import pytest
 
 import normspec
 from normspec import Verdict
+from normspec.adapters.declarations import Declarations
 from normspec.adapters.remote.process import Limits
 from normspec.conformance.campaign import campaign as identities
 from normspec.conformance.campaign.campaign import Campaign, keys_of, without
@@ -225,6 +226,15 @@ def test_another_request_is_refused(whole, tmp_path, monkeypatch):
     monkeypatch.setattr(identities, "sources", lambda: "changed")
     with pytest.raises(WrongFolder, match="the files of normspec differ; name"):
         go_on(out)
+
+
+def test_what_is_declared_of_a_target_is_of_the_campaign():
+    """Another declaration, by flag or in the configuration, makes other cases: its folder is another's."""
+    plain = Campaign(("numpy",), REQUEST, (), SEEDS).identity()
+    declared = attrs.evolve(REQUEST, declared=Declarations(fixed={"eps": "1e-6"}))
+    assert Campaign(("numpy",), declared, (), SEEDS).identity()["declared"] == {"fixed": {"eps": "1e-6"}}
+    of_one = attrs.evolve(REQUEST, per_target={"numpy": {"mode": "training"}})
+    assert Campaign(("numpy",), of_one, (), SEEDS).identity() != plain
 
 
 def test_an_edit_in_what_a_function_imports_makes_another_campaign(tmp_path):
