@@ -93,12 +93,12 @@ def _object_in(module: ModuleType, name: str, place: str) -> Any:
     return found
 
 
-#: The most names that a message lists; of more, only those that are named after operators are.
-_MOST_NAMES = 20
-
-
 def _offered_by(module: ModuleType) -> list[str]:
-    """The public functions and classes of layers that a module or its package defines, in the order of the file."""
+    """
+    The public functions and classes of layers that a module or its package defines, in the order of the file.
+
+    Those that are named after operators come first.
+    """
     package = module.__name__.partition(".")[0]
     found = [
         name
@@ -107,9 +107,7 @@ def _offered_by(module: ModuleType) -> list[str]:
         and (inspect.isroutine(value) or (inspect.isclass(value) and is_layer_like(value)))
         and str(getattr(value, "__module__", "")).partition(".")[0] == package
     ]
-    if len(found) <= _MOST_NAMES:
-        return found
-    return [name for name in found if operator_named([name])] or found[:_MOST_NAMES]
+    return sorted(found, key=lambda name: not operator_named([name]))
 
 
 def from_callable(

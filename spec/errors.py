@@ -36,6 +36,7 @@ __all__ = [
     "WrongSignature",
     "carries_a_part_error",
     "choices",
+    "near",
     "one_line",
     "part_error",
 ]
@@ -302,10 +303,32 @@ def one_line(error: BaseException) -> str:
     return f"{name}: {lines[0].strip()}" if lines else name
 
 
+#: How similar a word has to be to a name to be a misspelling of it: tolerance is to storage by 0.63, strage by 0.92.
+_NEAR = 0.7
+
+#: How many letters a word has to have if it is a part of a name, as dtype is of eps_dtype, or a name of it: epsilon.
+_PART, _WHOLE = 4, 3
+
+#: How many names a message lists.
+_LISTED = 20
+
+
+def near(given: str, names: Iterable[str], count: int = 1) -> list[str]:
+    """The names that somebody may have meant by a word that is none, the nearest first; a few, or none."""
+    there = list(names)
+    for word in dict.fromkeys((given, given.lower())):
+        found = difflib.get_close_matches(word, there, n=count, cutoff=_NEAR)
+        found = found or [name for name in there if len(word) >= _PART and word in name]
+        found = found or [name for name in there if len(name) >= _WHOLE and name in word]
+        if found:
+            return found[:count]
+    return []
+
+
 def choices(given: object, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: ``; did you mean 'numpy'? (one of: numpy, torch)``."""
+    """The end of a message about an unknown name: ``; did you mean 'numpy'? choose from numpy, torch``."""
     names = list(known)
-    words = str(given)
-    near = difflib.get_close_matches(words, names, n=1) or difflib.get_close_matches(words.lower(), names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ";"
-    return f"{hint} choose from {', '.join(names)}"
+    meant = near(str(given), names)
+    hint = f"; did you mean {meant[0]!r}?" if meant else ";"
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"{hint} choose from {', '.join(names[:_LISTED])}{more}"

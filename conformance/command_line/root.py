@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from importlib import import_module
 
 import click
 
-from ...spec.errors import NormspecError
+from ...spec.errors import NormspecError, near
 from .exit_status import EXIT_PARTIAL, EXIT_UNUSABLE
 from .interruption import Interruptions
 from .option_meant import option_meant
@@ -58,10 +57,10 @@ def _meant(word: str) -> str:
     """What somebody may have meant by a word that is no sub-command: a target to check, or one that is spelled so."""
     from ...adapters.targets import TARGETS  # after a mistake alone, so that a command starts at once
 
-    near = difflib.get_close_matches(word, COMMANDS, n=1)
+    meant = near(word, COMMANDS)
     if word in TARGETS or ".py" in word or ":" in word:
-        near = [f"check {word}"]
-    return f"; did you mean `normspec {near[0]}`?" if near else ""
+        meant = [f"check {word}"]
+    return f"; did you mean `normspec {meant[0]}`?" if meant else ""
 
 
 def _usage(error: click.ClickException, arguments: Sequence[str]) -> str:

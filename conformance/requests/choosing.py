@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
 from ...spec import requirements, withdrawn
-from ...spec.errors import NormspecError
+from ...spec.errors import NormspecError, near
 from ...spec.operators import OPERATORS
 from .bundles import bundles
 from .words import words_of
@@ -104,8 +104,8 @@ def check_bindings(patterns: Iterable[str], names: Collection[str]) -> None:
     """Raise UnknownBinding unless each pattern matches one of these binding names."""
     for pattern in patterns:
         if not any(matches(name, (pattern,)) for name in names):
-            near = difflib.get_close_matches(pattern, names, n=_NEAREST, cutoff=0.5)
-            told = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names) or 'none'}"
+            meant = difflib.get_close_matches(pattern, names, n=_NEAREST, cutoff=0.5)
+            told = f"did you mean {' or '.join(meant)}?" if meant else f"there are {', '.join(names) or 'none'}"
             raise UnknownBinding(f"no binding that is checked is called {pattern!r}: {told}")
 
 
@@ -135,9 +135,9 @@ def _meant(word: str) -> str:
     if word.lower() in OPERATORS:
         return f" (it is an operator: use --op, or select {OPERATORS[word.lower()].prefix}-*)"
     name, names = subject_of(word), [*subjects(), *bundles()]
-    near = difflib.get_close_matches(name, names, n=1) or [one for one in names if name in one.split("-")]
-    near = near or difflib.get_close_matches(word.upper(), requirements(), n=_NEAREST) or _titled(word)
-    return f" (did you mean {', '.join(near)}?)" if near else ""
+    meant = near(name, names) or [one for one in names if name in one.split("-")]
+    meant = meant or near(word.upper(), requirements(), _NEAREST) or _titled(word)
+    return f" (did you mean {', '.join(meant)}?)" if meant else ""
 
 
 def _titled(word: str) -> list[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from ...adapters.target import Target
-from ...spec.errors import UnknownOperator, UnknownTarget
+from ...spec.errors import UnknownOperator, UnknownTarget, near
 from ..faults import Fault
 from ..faults import registered as registered_faults
 from ..sound import Sound
@@ -32,9 +31,11 @@ def library_target(target: str, op: Sequence[str] | None = None) -> Target:
         else {f"{FAULT_PREFIX}{one.name}": one for one in registered_faults()}
     )
     if target not in there:
-        near = difflib.get_close_matches(target, there, n=1)
-        hint = f"did you mean {near[0]}?" if near else "the kill tables list the names: docs/kill-table/README.md"
-        raise UnknownTarget(f"the library has no {target}; {hint}")
+        prefix, _, name = target.partition(":")
+        meant = near(name, (one.partition(":")[2] for one in there))
+        hint = f"did you mean {prefix}:{meant[0]}?" if meant else "`normspec explain faults` lists the faults"
+        module = f", and there is no module {prefix}" if name.isidentifier() else ""
+        raise UnknownTarget(f"the library has no {target}{module}; {hint}")
     found = there[target]
     if op is not None and found.operator not in op:
         raise UnknownOperator(f"{target} is one of {found.operator}, not of {', '.join(op)}")

@@ -57,3 +57,19 @@ def test_one_line_survives_a_str_that_raises():
 def test_choices_suggests_what_is_near(given, message):
     """A near miss is suggested, in letters of any case, and the choices are always listed."""
     assert errors.choices(given, ("layer_norm", "batch_norm")) == message
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [("tolerance", []), ("strage", ["storage"]), ("dtype", ["eps_dtype"]), ("STORAGE", ["storage"]), ("epsilon", [])],
+)
+def test_only_what_is_near_is_suggested(given, found):
+    """A word that shares a few letters with a name is no misspelling of it; a part of a name may stand for it."""
+    assert errors.near(given, ("storage", "eps_dtype", "subnormals")) == found
+
+
+def test_of_many_names_the_first_are_listed_and_the_others_counted():
+    """The nearest is looked for among all of them."""
+    told = errors.choices("name_49", [f"name_{number}" for number in range(50)])
+    assert told.startswith("; did you mean 'name_49'? choose from name_0, name_1,")
+    assert told.endswith("name_19 and 30 more")
