@@ -65,6 +65,9 @@ _ROOMS = {
     "conforms": "testing.conforming",
 }
 
+#: The functions whose errors are about options of the command too.
+_SHARED_WITH_THE_COMMAND = ("check", "compare", "identify")
+
 #: Public modules.
 _MODULES = ("strategies", "testing")
 
@@ -79,7 +82,10 @@ def __getattr__(name: str) -> Any:
 
         if name in _MODULES:
             return import_module(f".{name}", __name__)
-        return getattr(import_module(f".{_ROOMS[name]}", __name__), name)
+        found = getattr(import_module(f".{_ROOMS[name]}", __name__), name)
+        if name in _SHARED_WITH_THE_COMMAND:
+            found = globals()[name] = import_module(".conformance.in_python", __name__).says_python(found)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -97,9 +97,7 @@ def is_layer_like(value: Any) -> bool:
 
 def which_operator(label: str) -> UnknownOperator:
     """The error for a layer or function that does not say which operator it is."""
-    return UnknownOperator(
-        f"which operator is {label}? Say so with --op (in Python, op=), one of {', '.join(OPERATORS)}"
-    )
+    return UnknownOperator(f"which operator is {label}? Say so with --op, one of {', '.join(OPERATORS)}")
 
 
 def _operator(kit: Kit, value: Any, label: str, file: str, operators: tuple[str, ...] | None) -> str:

@@ -129,7 +129,7 @@ def test_a_sibling_that_is_no_function_is_not_taken_for_a_missing_one(write):
 @pytest.mark.parametrize(
     ("name", "op", "message"),
     [
-        ("ln", None, "which operator is .*ln.* --op .in Python, op=., one of layer_norm, batch_norm"),
+        ("ln", None, "which operator is .*ln.* --op, one of layer_norm, batch_norm"),
         ("ln", ["layer_norm", "batch_norm"], "implements one operator: give one of layer_norm, batch_norm"),
     ],
 )

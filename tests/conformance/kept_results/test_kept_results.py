@@ -310,7 +310,7 @@ def test_resume_needs_what_was_kept(tmp_path):
     """One clear error where nothing is kept, on a cluster, and for a callable that has no name."""
     mine = target(tmp_path, RIGHT)
     for asked, options, words in (
-        (mine, {"cache": False}, "--no-cache"),
+        (mine, {"cache": False}, "go without cache=False"),
         (mine, {"cluster": "tcp://127.0.0.1:1"}, "campaign"),
         (lambda x: x, {"op": "layer_norm", "framework": "numpy"}, "have a name"),
     ):
