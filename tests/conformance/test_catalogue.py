@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from .catalogue import CATALOGUE
@@ -51,6 +54,15 @@ def test_every_bug_is_a_function_or_the_reason_why_it_is_none() -> None:
 def test_the_table_is_made_of_the_functions() -> None:
     """Everything in the table except the output comes from the functions and bugs."""
     assert FILE.read_text(encoding="utf-8") == text(kept())
+
+
+@pytest.mark.parametrize("page", ["README.md", "CHANGELOG.md", "docs/diagnosis.md"])
+def test_pages_say_how_many_bugs_there_are_and_how_many_are_functions(page: str) -> None:
+    """What is printed is known of the functions alone."""
+    checkout = Path(__file__).parent.parent.parent
+    words = " ".join(re.sub(r"\]\([^)]*\)", "]", (checkout / page).read_text(encoding="utf-8")).split())
+    functions = sum("no_function" not in bug for bug in BUGS)
+    assert re.search(rf"{len(BUGS)} bugs.{{,80}} {functions} of them (as|written as small) functions", words)
 
 
 def test_what_is_expected_is_what_is_printed() -> None:

@@ -30,6 +30,14 @@ def test_every_block_runs_somewhere_or_says_why_not():
             assert (CHECKOUT / "tests" / "docs" / (home(block) or "") / "test_pages.py").exists(), place
 
 
+def test_the_files_of_a_page_on_python_are_on_it():
+    """Whoever comes to it from elsewhere has not seen the README's."""
+    page = blocks("docs/python.md")
+    shown = {block.notes.get("file") for block in page}
+    named = {name for block in page if block.language == "python" for name in re.findall(r"[\w/]+\.py\b", block.text)}
+    assert named <= {*shown, *(name for name in named if (CHECKOUT / name).is_file())}
+
+
 def test_every_command_is_marked_as_one():
     """In a block each command line begins with `$ `; otherwise the test would take it for output."""
     for block in ALL:
