@@ -173,8 +173,11 @@ def _title(identifier: str, results: Sequence[Result]) -> str:
     return f"(required) {title(identifier)}" if is_advice(identifier) else title(identifier)
 
 
-def print_legend(results: Sequence[Result], console: Console, symbols: Symbols) -> None:
-    """Print the meaning of the symbols and of the numbers, and of the ids where results follow from others."""
+def print_legend(report: Outcome, console: Console, symbols: Symbols) -> None:
+    """
+    Print the meaning of the symbols and of the numbers; where the report's tables have them, also that of ids in place
+    of numbers, and of empty cells.
+    """
     line = Text()
     for verdict, symbol in symbols.verdicts.items():
         line.append(symbol, style=COLOURS[verdict])
@@ -186,6 +189,19 @@ def print_legend(results: Sequence[Result], console: Console, symbols: Symbols) 
         "The number compares the worst error with the largest that a sound algorithm can make there: "
         "up to 1 passes, and 58 is 58 times as large."
     )
-    if any(map(follows, results)):
+    if any(map(follows, report.results)):
         meaning += " An id in its place says which violation this one follows from."
+    if _has_empty_cells(report):
+        whole = not (report.partial or report.replayed)
+        why = "the requirement does not apply to that dtype" if whole else "nothing was judged there"
+        meaning += f" An empty cell: {why}."
     print_prose(Text(meaning, style="dim"), console)
+
+
+def _has_empty_cells(report: Outcome) -> bool:
+    """Whether a row of a table lacks a dtype that the table has."""
+    return any(
+        {result.dtype for result in results} != set(section.dtypes)
+        for section in sections(report)
+        for _, _, results in _rows(section)
+    )

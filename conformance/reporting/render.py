@@ -27,7 +27,7 @@ def print_report(report: Outcome, console: Console) -> None:
         alone = report.target(name)
         if count > 1:
             print_target_heading(name, number, count, console, symbols)
-        print_target(alone, told, console, symbols, legend=number == 1)
+        print_target(alone, told, console, symbols, legend=report if number == 1 else None)
         if count > 1:
             print_target_verdict(name, alone, console)
     print_closing(report, console, symbols)

@@ -169,16 +169,18 @@ def _print_measured(report: Outcome, console: Console) -> None:
     print_rows("Measured on the platform, so it applies to every function there", rows, console, indent=28)
 
 
-def print_target(report: Outcome, told: PrintedAdvice, console: Console, symbols: Symbols, *, legend: bool) -> None:
+def print_target(
+    report: Outcome, told: PrintedAdvice, console: Console, symbols: Symbols, *, legend: Outcome | None
+) -> None:
     """
     Print the section of one target.
 
     ``report``: the report on this target alone. ``told``: the advice that earlier sections have printed. ``legend``:
-    explain the symbols under the tables.
+    the whole report, to explain under the tables what all of its tables have; None to explain nothing.
     """
     _print_tables(report, console, symbols)
-    if legend and report.results:
-        print_legend(report.results, console, symbols)
+    if legend is not None and report.results:
+        print_legend(legend, console, symbols)
     print_causes(report, console)
     print_failures(
         independent_violations(report),

@@ -146,3 +146,14 @@ def test_an_address_is_not_broken(address):
         f"  {'b' * 12}",
         "  anew",
     ]
+
+
+def test_an_empty_cell_is_explained_where_there_is_one(a_result, a_report, printed):
+    """A requirement may be about some dtypes; in a run that was cut short there may be nothing of the others yet."""
+    both = [a_result(), a_result(dtype="float64")]
+    assert "An empty cell" not in printed(a_report(*both))
+    lacking = [*both, a_result(requirement="LN-F8", dtype="float64")]
+    told = " ".join(printed(a_report(*lacking)).split())
+    assert "as large. An empty cell: the requirement does not apply to that dtype." in told
+    told = " ".join(printed(a_report(*lacking, partial=True)).split())
+    assert "An empty cell: nothing was judged there." in told
