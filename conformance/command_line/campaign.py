@@ -13,6 +13,7 @@ from ..reporting.layout import console_on
 from ..requests.command import command, in_options
 from ..requests.configuration import configuration
 from ..requests.naming import named_targets
+from . import completing
 from .exit_status import EXIT_UNUSABLE
 from .layer_options import declaring_options
 from .options import (
@@ -50,7 +51,7 @@ class SeedsParameter(click.ParamType):
 
 
 @click.command()
-@click.argument("targets", nargs=-1, metavar="[TARGET]...")
+@click.argument("targets", nargs=-1, metavar="[TARGET]...", shell_complete=completing.CAMPAIGN_TARGETS)
 @click.option("--seeds", type=SeedsParameter(), metavar="A:B", help="The seeds from A up to, but not including, B.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The folder that keeps what is done.")
 @click.option(

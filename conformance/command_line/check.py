@@ -14,6 +14,7 @@ import click
 from ..expected.drafting import drafts_in_words
 from ..requests.configuration import configuration
 from ..results.report import Report
+from . import completing
 from .destination import text_stream
 from .exit_status import EXIT_UNUSABLE
 from .layer_options import layer_options
@@ -46,7 +47,7 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
 
 
 @click.command()
-@click.argument("targets", nargs=-1, metavar="[TARGET]...")
+@click.argument("targets", nargs=-1, metavar="[TARGET]...", shell_complete=completing.TARGETS)
 @target_options
 @profile_option("standard")
 @seed_option

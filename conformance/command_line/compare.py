@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from ..reporting.layout import console_on
+from . import completing
 from .destination import ensure_own_places, ensure_writable, status_after_writing, text_stream
 from .measuring import measured, measuring_options
 
 
 @click.command()
-@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...", shell_complete=completing.TARGETS)
 @measuring_options("layer_norm and batch_norm", "row")
 @click.option("--json", "json_file", metavar="FILE", help="Write the table with its evidence; - for standard output.")
 @click.option("--markdown", "markdown_file", metavar="FILE", help="Write GitHub's Markdown; - for standard output.")

@@ -14,7 +14,7 @@ from ...spec import Requirement, requirements
 from ...spec.convention_sections import convention
 from ...spec.errata import Erratum, errata
 from ...spec.operators import Operator
-from ..explaining.explaining import Declaration, Found, meant, search
+from ..explaining.explaining import ALL, FAULTS, Declaration, Found, meant, search
 from ..reporting.explained import (
     print_erratum,
     print_faults,
@@ -26,9 +26,7 @@ from ..reporting.explained import (
 )
 from ..reporting.explained_convention import print_convention
 from ..reporting.layout import console_on
-
-#: The words for every requirement and every erratum, and for the names of all faults.
-ALL, FAULTS = "all", "faults"
+from . import completing
 
 
 def _printers(word: str) -> list[Callable[[Console], None]]:
@@ -57,7 +55,12 @@ def _printers(word: str) -> list[Callable[[Console], None]]:
 
 
 @click.command()
-@click.argument("words", metavar="[ID|FAULT|OPERATOR|CONVENTION|TEXT|all|faults]...", nargs=-1)
+@click.argument(
+    "words",
+    metavar="[ID|FAULT|OPERATOR|CONVENTION|TEXT|all|faults]...",
+    nargs=-1,
+    shell_complete=completing.EXPLAINED,
+)
 def explain(words: tuple[str, ...]) -> int:
     """
     Print a requirement, an erratum, a fault, an operator or a convention, each with the address of its page.

@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from ..reporting.layout import console_on
+from . import completing
 from .destination import status_after_writing, text_stream
 from .measuring import measured, measuring_options
 
 
 @click.command()
-@click.argument("target", metavar="TARGET")
+@click.argument("target", metavar="TARGET", shell_complete=completing.TARGETS)
 @measuring_options("those that the target implements", "line")
 @click.option("--brief", is_flag=True, help="Leave out how each line is established.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the card with its evidence; - for standard output.")

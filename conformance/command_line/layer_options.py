@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ...adapters.declarations import LAYOUTS, pairs
+from . import completing
 from .options import joined
 
 _parameters = click.option(
@@ -20,6 +21,7 @@ _parameters = click.option(
 _layout = click.option(
     "--layout",
     metavar="LAYOUT",
+    shell_complete=completing.LAYOUTS,
     help=f"{' or '.join(LAYOUTS)}: where the channels of x lie for your layer or function.",
 )
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from ..requests.configuration import configuration
+from . import completing
 from .destination import ensure_writable
 from .layer_options import declared_options, declaring_options
 from .options import Decorator, config_option, device_option, framework_option, joined, op_option_with, worker_options
@@ -27,6 +28,7 @@ def measuring_options(default_operators: str, line: str) -> Decorator:
             default="float32",
             show_default=True,
             metavar="D",
+            shell_complete=completing.DTYPES,
             help=f"The dtype of all {line}s that are not about a particular dtype.",
         ),
         device_option,

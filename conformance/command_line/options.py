@@ -12,6 +12,7 @@ from ...adapters.remote.process import Limits
 from ...spec.errors import NormspecError
 from ..requests.limits import bytes_of, seconds_of, size_in_words
 from ..requests.words import names_of
+from . import completing
 
 #: Adds something to a command, such as an option.
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -81,7 +82,13 @@ def several_option(*names: str, **settings: Any) -> Decorator:
 def op_option_with(default: str = "") -> Decorator:
     """`--op`, with these words for its default."""
     told = "An operator, such as highway; repeat the option, or separate several with commas."
-    return several_option("--op", "ops", metavar="OP", help=f"{told} Default: {default}." if default else told)
+    return several_option(
+        "--op",
+        "ops",
+        metavar="OP",
+        shell_complete=completing.OPERATORS,
+        help=f"{told} Default: {default}." if default else told,
+    )
 
 
 op_option = op_option_with()
@@ -89,6 +96,7 @@ op_option = op_option_with()
 framework_option = click.option(
     "--framework",
     metavar="NAME",
+    shell_complete=completing.FRAMEWORKS,
     help="The framework whose tensors your function takes: "
     f"{', '.join(name for name in FRAMEWORKS if '[' not in name)}. "
     "Needed if its imports do not show it.",
@@ -101,6 +109,7 @@ def dtype_option_with(default: str):
         "--dtype",
         "dtypes",
         metavar="D",
+        shell_complete=completing.DTYPES,
         help="float16, bfloat16, float32 or float64; repeat the option, or separate several with commas. "
         f"Default: {default}.",
     )
@@ -119,6 +128,7 @@ convention_option = several_option(
     "--convention",
     "conventions",
     metavar="KEY=VALUE",
+    shell_complete=completing.CONVENTIONS,
     help="Declare a choice your function makes, such as momentum=old; repeat the option, or separate several with "
     "commas.",
 )
@@ -131,6 +141,7 @@ target_options = joined(
 mode_option = click.option(
     "--mode",
     metavar="MODE",
+    shell_complete=completing.MODES,
     help="training or inference: judge batch_norm only in that mode. A function that declines every training call is "
     "judged only in inference even without this option.",
 )
@@ -143,6 +154,7 @@ only_option = click.option(
     "--only",
     multiple=True,
     metavar="WHAT",
+    shell_complete=completing.SELECTIONS,
     help="Judge only this: an id such as LN-F3, a pattern such as 'LN-G*', a subject such as gradients, or a bundle; "
     "repeat the option, or separate several with commas.",
 )
@@ -151,6 +163,7 @@ require_option = click.option(
     "--require",
     multiple=True,
     metavar="WHAT",
+    shell_complete=completing.SELECTIONS,
     help="Treat this as a MUST: CM-P3, or a bundle such as deterministic or batch-invariant; in the same "
     "words as --only.",
 )
@@ -218,6 +231,7 @@ def profile_option(default: str):
         default=default,
         show_default=True,
         metavar="P",
+        shell_complete=completing.PROFILES,
         help="quick: a fixed deck of witnesses; standard: generated cases too; thorough: many more.",
     )
 

@@ -29,6 +29,10 @@ COMMANDS = {
 }
 
 
+#: The variable by which a shell asks what may stand at a place (docs/configuring.md).
+_COMPLETE = "_NORMSPEC_COMPLETE"
+
+
 class LazyGroup(click.Group):
     """A group that imports a sub-command only when it is used: one of them loads every known mistake."""
 
@@ -93,7 +97,9 @@ def run(arguments: Sequence[str] | None = None, interruptions: Interruptions | N
     except NormspecError as error:
         _print_error(str(error))
         return EXIT_UNUSABLE
-    except SystemExit:  # click raises it when the reader has closed the output
+    except SystemExit as ended:  # click raises it when the reader has closed the output, and for a shell that completes
+        if _COMPLETE in os.environ:
+            return ended.code if isinstance(ended.code, int) else 0
         raise BrokenPipeError from None
     except (click.Abort, KeyboardInterrupt):
         again = interruptions is not None and interruptions.count > 1

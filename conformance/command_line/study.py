@@ -10,13 +10,21 @@ from pathlib import Path
 import click
 
 from ..reporting.layout import console_on
+from . import completing
 from .destination import UnwritableFile
 from .options import WholeNumber, framework_option, op_option
 
 
 @click.command()
-@click.argument("name", required=False, metavar="[NAME]")
-@click.option("--target", default="numpy", show_default=True, metavar="TARGET", help="What `normspec check` takes.")
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=completing.STUDIES)
+@click.option(
+    "--target",
+    default="numpy",
+    show_default=True,
+    metavar="TARGET",
+    shell_complete=completing.TARGETS,
+    help="What `normspec check` takes.",
+)
 @op_option
 @framework_option
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the figure and the numbers there.")

@@ -215,7 +215,9 @@ def test_a_run_of_two_operators_takes_what_one_of_them_has():
     for one, fixed in ((layer_norm, {"axes": "-1"}), (batch_norm, {"momentum": "0.1"})):
         options = {"framework": "numpy", "dtypes": ["float64"], "profile": "quick", "only": "CM-T1"}
         assert normspec.check(one, fixed=fixed, **options).results
-    with pytest.raises(WrongDeclaration, match=r"^fixed={\"momentum\": 0\.1}: layer_norm has no momentum: leave it out"):
+    with pytest.raises(
+        WrongDeclaration, match=r"^fixed={\"momentum\": 0\.1}: layer_norm has no momentum: leave it out"
+    ):
         normspec.check(layer_norm, fixed={"momentum": "0.1"}, **options)
 
 
@@ -229,12 +231,12 @@ def test_a_declaration_that_is_about_no_target_is_an_error():
         return x
 
     options = {"framework": "numpy", "dtypes": ["float64"], "profile": "quick", "only": "CM-T1"}
-    with pytest.raises(WrongDeclaration, match="^parameters= is about layers, and rms_norm takes its parameters in"):
+    with pytest.raises(WrongDeclaration, match=r"^parameters= is about layers, and rms_norm takes its parameters in"):
         normspec.check(rms_norm, parameters={"gamma": "g"}, **options)
-    with pytest.raises(WrongDeclaration, match="^layout: residual has no channels: leave it out"):
+    with pytest.raises(WrongDeclaration, match=r"^layout: residual has no channels: leave it out"):
         normspec.check(residual, layout="channels-first", **options)
     assert normspec.check([rms_norm, residual], layout="channels-first", **options).results
-    with pytest.raises(WrongDeclaration, match="^fixed= is about functions and layers of your own, not about numpy"):
+    with pytest.raises(WrongDeclaration, match=r"^fixed= is about functions and layers of your own, not about numpy"):
         normspec.check("numpy", fixed={"eps": 1e-3}, dtypes=["float64"], only="CM-T1")
 
 

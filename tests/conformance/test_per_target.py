@@ -148,7 +148,7 @@ def test_what_is_about_nothing_of_the_target_is_an_error(file, settings, error, 
 
 def test_a_mode_of_nothing_that_is_checked_is_an_error(file):
     """One target of several with modes is enough."""
-    with pytest.raises(UnknownMode, match='^mode="inference": layer_norm has no modes: leave it out'):
+    with pytest.raises(UnknownMode, match=r'^mode="inference": layer_norm has no modes: leave it out'):
         check("numpy", op="layer_norm", mode="inference")
     assert check("numpy", op=("layer_norm", "batch_norm"), mode="inference", only="BN-I1,LN-F1").conforms
 
