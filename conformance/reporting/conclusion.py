@@ -75,7 +75,7 @@ def target_conclusion(report: Outcome) -> tuple[str, str]:
     if report.not_replayed and not report.unchecked:
         first = report.not_replayed[0]
         judged = first.of - sum(one.cases for one in report.not_replayed)
-        words = f"PARTIAL: no violation in {judged} of the {first.of} failed cases of {report.replayed}"
+        words = f"PARTIAL: no violation in {judged} of the {first.of} cases of {report.replayed}"
         return f"{words}.{_not_replayed(report)}", "bold yellow"
     if report.conforms:
         limits = selection_in_words(report) + _where(report)
@@ -91,7 +91,7 @@ def target_conclusion(report: Outcome) -> tuple[str, str]:
 
 def _not_replayed(report: Outcome) -> str:
     """A sentence about the failed cases of another report that were not judged again; empty if all were."""
-    parts = [f"{counted(one.cases, 'failed case')}, because {one.why}" for one in report.not_replayed]
+    parts = [f"{counted(one.cases, 'case')}, because {one.why}" for one in report.not_replayed]
     return f" Not judged: {'; '.join(parts)}." if parts else ""
 
 
