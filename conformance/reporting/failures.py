@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -171,12 +171,19 @@ def detail_rows(
 
 
 def _print_detail(
-    finding: Finding, seen: dict[tuple[object, ...], str], scripts: Scripts, console: Console, symbols: Symbols
+    finding: Finding,
+    seen: dict[tuple[object, ...], str],
+    scripts: Scripts,
+    console: Console,
+    symbols: Symbols,
+    *,
+    stated: bool = False,
 ) -> None:
+    """``stated``: its sentence stands above already."""
     symbol, style = symbol_and_style(finding.results[0], symbols)
     console.print()
     console.print(Text.assemble((f"{symbol} {finding.requirement}", style), "  ", (title(finding.requirement), "bold")))
-    words = sentence(finding.requirement)
+    words = "" if stated else sentence(finding.requirement)
     if words:
         print_prose(Text(words), console, indent=2)
     rows = detail_rows(finding, seen, scripts)
@@ -206,16 +213,18 @@ def print_failures(
     advice: Sequence[Result] = (),
     scripts: Scripts = NO_SCRIPTS,
     following: Sequence[Result] = (),
+    stated: Collection[str] = (),
 ) -> None:
     """
     Print the violated requirements: the first few in full, with the advice that joins them; the others in brief.
 
-    ``following``: the violations that follow from these, printed as ids.
+    ``following``: the violations that follow from these, printed as ids. ``stated``: the requirements whose sentences
+    stand above.
     """
     found = [attrs.evolve(one, follow=_follow(one, following, results)) for one in findings(results, advice)]
     seen: dict[tuple[object, ...], str] = {}
     for finding in found[:DETAILED]:
-        _print_detail(finding, seen, scripts, console, symbols)
+        _print_detail(finding, seen, scripts, console, symbols, stated=finding.requirement in stated)
     if found[DETAILED:]:
         console.print()
         console.print(Text("More violations; their cases are in the --json report:", style="dim"))

@@ -189,6 +189,7 @@ def print_target(
         report.advice(),
         scripts_without_cause(report),
         unexplained_consequences(report),
+        {cause.requirement for cause in report.causes if not cause.convention},
     )
     _print_advice(report, told, console, symbols)
     for verdict in _HEADINGS:

@@ -22,13 +22,13 @@ def test_a_failure_shows_the_sentence_of_its_requirement(a_result, a_report, pri
     assert words(requirements()["LN-F3"].sentence) in words(text)
 
 
-def test_a_failure_shows_the_case_in_hexadecimal(a_result, a_report, printed, counterexample):
+def test_a_failure_shows_the_case_in_exact_numbers(a_result, a_report, printed, counterexample):
     """Inputs, settings and the three numbers can be typed back exactly."""
     text = words(printed(a_report(a_result(verdict=Verdict.FAIL, ratio=9e5, counterexample=counterexample))))
     for part in (
-        "float32 (1, 2) [[-0x1p-1, 0x1p-1]]",
+        "float32 (1, 2) [[-0.5, 0.5]]",
         "beta None",
-        "eps 0x1p-2 (0.25)",
+        "eps 0.25",
         "axes (-1,)",
         "y[0, 1]",
         "expected 0.707106769 0x1.6a09e6p-1",
