@@ -268,11 +268,15 @@ def _with_modes(function: Any) -> tuple[Callable[..., Any], bool]:
     if not has_modes(function):
         return function, False
 
+    present: bool | None = None
+
     def call(*tensors: Any, mode: str, **settings: Any) -> Any:
-        if settings.get("training", mode == "training"):
-            function.train()
-        else:
-            function.eval()
+        nonlocal present
+        training = bool(settings.get("training", mode == "training"))
+        # Only where the mode changes, as in a program: train() and eval() may empty what is kept between calls.
+        if present is not training or getattr(function, "training", training) is not training:
+            (function.train if training else function.eval)()
+            present = training
         return function(*tensors, **settings)
 
     return call, True

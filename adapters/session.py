@@ -159,6 +159,7 @@ class Session(Caller):
         parts: Parts | None = None,
         g: np.ndarray | None = None,
         fresh: bool = False,
+        mode: str = "training",
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray | None]]:
         """
         The outputs and gradients of a second call on the memory of a first.
@@ -167,20 +168,21 @@ class Session(Caller):
         dtypes of ``inputs``. The second call gets the same tensors, or with ``fresh`` new tensors on the same memory.
         A tensor whose values stay as they are is not written to.
         The gradients of sum(y * g) are taken after both calls. They are missing without ``g``, or if the target has
-        no gradients. Raises Unsupported if normspec cannot write to the framework's tensors in place.
+        no gradients. In mode "inference" there is no ``g``; see :meth:`start`.
+        Raises Unsupported if normspec cannot write to the framework's tensors in place.
         """
         bridge = self.bridge
         if not bridge.rewrites:
             raise Unsupported(f"normspec writes to no tensor of {bridge.name} in place")
         wrt = () if g is None else differentiable(self.binding.operator, inputs)
         tensors = self.tensors(inputs, tracked=wrt)
-        self._results(tensors, inputs, settings, parts, wrt, g)
+        self._results(tensors, inputs, settings, parts, wrt, g, mode)
         with Stage("call"):
             for name, array in then.items():
                 given = inputs[name]
                 if array is not None and (fresh or given is None or not same_bits(array, given)):
                     tensors[name] = bridge.rewritten(tensors[name], array, fresh=fresh)
-        return self._results(tensors, inputs, settings, parts, wrt, g)
+        return self._results(tensors, inputs, settings, parts, wrt, g, mode)
 
     def _results(
         self,
@@ -190,11 +192,10 @@ class Session(Caller):
         parts: Parts | None,
         wrt: Sequence[str],
         g: np.ndarray | None,
+        mode: str,
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray | None]]:
         """Call the target on these tensors; return the outputs, and the gradients if ``g`` is given and they exist."""
-        evaluation = self._called(
-            self._evaluation(tensors, settings, parts, wrt, "training", _size(inputs)), "training"
-        )
+        evaluation = self._called(self._evaluation(tensors, settings, parts, wrt, mode, _size(inputs)), mode)
         outputs = evaluation.outputs()
         try:
             return outputs, {} if g is None else evaluation.pull(g).gradients()

@@ -113,9 +113,11 @@ class RemoteSession:
         parts: Parts | None = None,
         g: np.ndarray | None = None,
         fresh: bool = False,
+        mode: str = "training",
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray | None]]:
         """A second call on the memory of a first; see Session.recall."""
-        asked = self._request("recall", inputs, settings, parts, {"then": dict(then), "g": g, "fresh": fresh})
+        request = {"then": dict(then), "g": g, "fresh": fresh, "mode": mode}
+        asked = self._request("recall", inputs, settings, parts, request)
         found = asked.reply(OPERATORS[self.operator].outputs)
         gradients = found["gradients"]
         return found["outputs"], {name: gradients.get(name) for name in self._gradients(inputs, None) if gradients}

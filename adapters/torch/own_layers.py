@@ -48,7 +48,8 @@ class TorchKit(Kit):
         self, layer: nn.Module, lent: Mapping[str, Any], x: torch.Tensor, *, training: bool, sample: int
     ) -> tuple[Any, Mapping[str, Any]]:
         del sample
-        layer.train(training)
+        if any(one.training is not training for one in layer.modules()):  # it may empty what is kept between calls
+            layer.train(training)
         # Buffers are lent too, as copies: a call's changes, such as to a count of batches, do not reach the next call,
         # and transformations of torch.func refuse changes to tensors from outside them.
         tensors = {name: buffer.clone() for name, buffer in layer.named_buffers()}

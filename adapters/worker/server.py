@@ -200,7 +200,12 @@ class Server:
 
     def _recall(self, request: Request) -> dict[str, Any]:
         outputs, gradients = self._session(request).recall(
-            *_arguments(request), request["then"], parts=_parts(request), g=request["g"], fresh=request["fresh"]
+            *_arguments(request),
+            request["then"],
+            parts=_parts(request),
+            g=request["g"],
+            fresh=request["fresh"],
+            mode=request.get("mode", "training"),
         )
         return {"outputs": outputs, "gradients": gradients}
 

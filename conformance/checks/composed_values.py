@@ -165,6 +165,8 @@ def extreme_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     """Logits of any size, infinite ones among them, leave y within the envelope; a NaN is outside it."""
     for one in _and_all_but_one_closed(case):
         yield _naming_nan(subject.judge_output(one, "y", subject.observe(one).outputs["y"]))
+        for where_called, outputs in subject.outputs_in_modes(one, but_training=True):
+            yield _naming_nan(subject.judge_output(one, "y", outputs["y"], note=where_called.strip()), where_called)
 
 
 @check("HW-G6", "MH-G6", gradient=True)
@@ -176,12 +178,12 @@ def extreme_gradients(subject: Subject, case: Case) -> Iterator[Finding]:
             yield _naming_nan(subject.judge_gradient(one, name, value))
 
 
-def _naming_nan(finding: Finding) -> Finding:
+def _naming_nan(finding: Finding, where_called: str = "") -> Finding:
     """The finding, which says so if the violation is a NaN; a logit may be infinite."""
     nan = finding.violated and finding.got is not None and np.isnan(finding.got)
     given = (value for value in finding.case.inputs.values() if value is not None)
     finite = nan and all(np.isfinite(value.astype(np.float64)).all() for value in given)
-    return attrs.evolve(finding, note="NaN from finite data") if finite else finding
+    return attrs.evolve(finding, note=f"NaN from finite data{where_called}") if finite else finding
 
 
 @check("RS-F4", every=recipes(*_DROPOUT))

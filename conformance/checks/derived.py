@@ -17,6 +17,11 @@ def affine_names(case: Case) -> tuple[str, ...]:
     return tuple(name for name in ("gamma", "beta") if name in case.inputs)
 
 
+def parameter_names(case: Case) -> tuple[str, ...]:
+    """The names among gamma, beta and logits that the operator takes."""
+    return tuple(name for name in ("gamma", "beta", "logits") if name in case.inputs)
+
+
 def some_tracked(case: Case) -> list[tuple[str, ...]]:
     """Choices of the inputs that need a gradient, leaves included: each one alone, and all but each one."""
     names = differentiable(case.operator, case.inputs)

@@ -15,7 +15,7 @@ from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
 from ..judging.translated import one_plus
-from .derived import affine_names
+from .derived import affine_names, parameter_names
 
 
 def different_values(case: Case) -> Case:
@@ -152,6 +152,10 @@ _REUSED_MEMORY = {
 }
 
 
+#: The mode of a call without gradients -> the end of the note.
+_WHERE = {"training": "", "inference": ", in inference mode"}
+
+
 def memory_used_again(subject: Subject, case: Case) -> Iterator[Finding]:
     """Judge calls with other values in the last call's tensors, or in its memory: the old values must not show."""
     yield from _values_replaced(subject, case)
@@ -169,18 +173,21 @@ def _values_replaced(subject: Subject, case: Case) -> Iterator[Finding]:
             outputs, gradients = subject.recall(case, later, fresh=fresh, tracked=tracked)
         except Unsupported:  # the target's tensors cannot be written in place
             return
+        where_called = "" if tracked else _WHERE[subject.modes(case)[-1]]
         for name, got in outputs.items():
-            found = subject.judge_output(later, name, got, note=note)
-            # The same call on memory of its own may return the same bits: then CM-P6 judges it.
+            found = subject.judge_output(later, name, got, note=note + where_called)
+            # The same call on memory of its own may return the same bits: then CM-P6 or the formula judges it.
             observed = subject.observe(later)
-            if not (found.violated and same_bits(got, (observed.started if tracked else observed.outputs)[name])):
+            if not (found.violated and same_bits(got, (observed.started if tracked else observed.untracked)[name])):
                 yield found
         for name, got in gradients.items():
             yield subject.judge_gradient(later, name, got, note=note)
-    for name in affine_names(case):  # what is computed from it may be kept under another tensor
+    for name in parameter_names(case):  # what is computed from it may be kept under another tensor
         alone = case.replace(**{name: later.inputs[name]})
-        note = f"{name} alone was overwritten in place since the last call"
+        note = f"{name} alone was overwritten in place since the last call{_WHERE[subject.modes(case)[-1]]}"
         if alone.inputs[name] is not None:
             outputs, _ = subject.recall(case, alone, fresh=False, tracked=False)
             for output, got in outputs.items():
-                yield subject.judge_output(alone, output, got, note=note)
+                found = subject.judge_output(alone, output, got, note=note)
+                if not (found.violated and same_bits(got, subject.observe(alone).untracked[output])):
+                    yield found

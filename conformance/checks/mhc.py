@@ -32,12 +32,17 @@ def _leaf(case: Case, place: int) -> np.ndarray:
 @check("MH-F2", when=recipes("leaf"))
 def weights(subject: Subject, case: Case) -> Iterator[Finding]:
     """The weights are nonnegative and sum to 1. With one branch of ones, the others and x zero, y is its weight."""
+    for mode in subject.modes(case):
+        yield from _weights_in(subject, case, mode)
+
+
+def _weights_in(subject: Subject, case: Case, mode: str) -> Iterator[Finding]:
     zero = np.zeros_like(case.x)
     blank = {name: zero for name in case.inputs if name.endswith(".h")}
     found, bounds = [], []
     for branch in _branches(case):
         alone = case.replace(x=zero, **{**blank, branch.leaves[0]: np.ones_like(zero)})
-        y = subject.outputs(alone)["y"]
+        y = subject.outputs(alone, mode)["y"]
         bounds.append(subject.bound(alone, "y"))
         found.append(y)
         nearest, bound = np.fmax(y.astype(np.float64), 0.0), bounds[-1]  # also of a NaN
@@ -59,6 +64,8 @@ def any_count(subject: Subject, case: Case) -> Iterator[Finding]:
         yield Finding(case, violated=True, output="y", note=f"{count} branches: raised {raised}", failure="raises")
     else:
         yield subject.judge_output(case, "y", y, note=f"{count} branches")
+        for where_called, outputs in subject.outputs_in_modes(case, but_training=True):
+            yield subject.judge_output(case, "y", outputs["y"], note=f"{count} branches{where_called}")
 
 
 @check("MH-G4", when=recipes("leaf"), gradient=True)

@@ -111,16 +111,32 @@ def result_of_another_dtype(subject: Subject, case: Case) -> Iterator[Finding]:
 
 @check("CM-C7")
 def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
-    """An exception raised in a part reaches the caller, as it is or inside another exception."""
+    """An exception raised in a part reaches the caller, alone or inside another, and later calls know nothing of it."""
     _ = subject.observe(case).outputs
-    kinds = range(len(PART_ERRORS))
-    calls = [(role, with_wrapped(case, role, "raising", kind)) for role in _each_part(case) for kind in kinds]
-    subject.prefetch(case, (partial(subject.outputs, bad, "inference") for _, bad in calls))
-    for role, bad in calls:
-        words = _came_instead(subject, bad)
-        yield Finding(bad, violated=bool(words), output="y", note=f"{role} raised, and {words}")
-        if words:
-            return
+    later = different_values(case)
+    raised = {
+        role: [with_wrapped(case, role, "raising", kind) for kind in range(len(PART_ERRORS))]
+        for role in _each_part(case)
+    }
+    in_order = (one for calls in raised.values() for one in (*calls, later))
+    subject.prefetch(case, (partial(subject.outputs, one, "inference") for one in in_order))
+    for role, calls in raised.items():
+        for bad in calls:
+            words = _came_instead(subject, bad)
+            yield Finding(bad, violated=bool(words), output="y", note=f"{role} raised, and {words}")
+            if words:
+                return
+        yield _after_exception(subject, later, role)
+
+
+def _after_exception(subject: Subject, later: Case, role: str) -> Finding:
+    """Judge a call of other values that follows one in which a part raised: nothing of that one may be left."""
+    note = f"{role} raised in the last call"
+    try:
+        y = subject.outputs(later, mode="inference")["y"]
+    except TargetRaised as raised:
+        return Finding(later, violated=True, output="y", note=f"{note}, and this one raised {raised}", failure="raises")
+    return subject.judge_output(later, "y", y, note=note)
 
 
 def _came_instead(subject: Subject, bad: Case) -> str:

@@ -129,13 +129,13 @@ class LoggingSession:
 
     def recall(
         self, inputs: Arrays, settings: Mapping[str, Any], then: Arrays, *, parts: Parts | None = None,
-        g: np.ndarray | None = None, fresh: bool = False,
+        g: np.ndarray | None = None, fresh: bool = False, mode: str = "training",
     ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
         """A second call in the memory of a first."""
         self.log.append(LoggedCall("call", inputs, settings, parts or {}, g))
         how = "new tensors on the memory of the last call" if fresh else "the last call's tensors, overwritten in place"
         with self._logged(f"call with {how}", then, settings, parts=parts, g=g):
-            return self._session.recall(inputs, settings, then, parts=parts, g=g, fresh=fresh)
+            return self._session.recall(inputs, settings, then, parts=parts, g=g, fresh=fresh, mode=mode)
 
     def jvp(self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None) -> Any:
         """The tangent of y."""

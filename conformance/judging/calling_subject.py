@@ -173,12 +173,17 @@ class CallingSubject:
     def recall(
         self, case: Case, later: Case, *, fresh: bool, tracked: bool = True
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Outputs, and gradients if ``tracked``, of a later case in a first one's memory; see Session.recall."""
+        """
+        Outputs, and gradients if ``tracked``, of a later case in a first one's memory; see Session.recall.
+
+        What is not tracked is called as a layer is where it serves: in inference mode, if it has modes.
+        """
         self._require_accepted(case)
         g = later.g if tracked and not self.forward_only else None
         outputs, gradients = self.session.recall(
-            case.inputs, case.settings, later.inputs, parts=case.parts, g=g, fresh=fresh
-        )
+            case.inputs, case.settings, later.inputs, parts=case.parts, g=g, fresh=fresh,
+            mode="training" if tracked else self.modes(case)[-1],
+        )  # fmt: skip
         return checked_shapes(outputs, later), self.named_gradients(gradients, later)
 
     def jvp(self, case: Case, tangents: Mapping[str, np.ndarray | None]) -> np.ndarray:

@@ -262,6 +262,45 @@ class FailingPartSkipped(Composed):
             return np.zeros(self.shape, self.work)
 
 
+@fault("values-kept-after-exception", rs="CM-C7", hw="CM-C7", mh="CM-C7", kind="state")
+class ValuesKeptAfterException(Composed):
+    """Keeps what each part returned until the call ends, and takes it for the next call's if another part raised."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[tuple[object, ...], Array] = {}
+
+    def value(self, part: Any, x: Array, role: str) -> Array:
+        if self.stage != "call":
+            return super().value(part, x, role)
+        key = role, x.shape, x.dtype
+        if key not in self.kept:
+            self.kept[key] = super().value(part, x, role)
+        return self.kept[key]
+
+    def after(self, stage: str, arrays: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
+        self.kept.clear()
+        return results
+
+
+@fault("normed-kept-after-exception", pr="CM-C7", kind="state")
+class NormedKeptAfterException(PreNorm):
+    """Keeps LN(x) until the call ends, and hands it over in the next call if the sublayer raised."""
+
+    kept: Array | None = None
+
+    def handed(self, call: Call) -> Array:
+        if self.stage != "call":
+            return super().handed(call)
+        if self.kept is None or self.kept.shape != call.x.shape or self.kept.dtype != call.x.dtype:
+            self.kept = super().handed(call)
+        return self.kept
+
+    def after(self, stage: str, arrays: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
+        self.kept = None
+        return results
+
+
 @fault("part-without-memory-skipped", everywhere="CM-C7", kind="argument")
 class PartWithoutMemorySkipped(Composed):
     """Takes the value of a part that runs out of memory for zero."""
