@@ -12,6 +12,7 @@ import numpy as np
 from ..spec.errors import Unsupported
 from ..spec.parts import Part
 from .known import KnownViolation
+from .operation import Operation
 from .trait import Trait
 
 
@@ -198,6 +199,7 @@ class Bridge(abc.ABC):
         memory: dict[Any, Any],
         notes: dict[Any, Any] | None,
         tangents: Mapping[str, Any] | None,
+        operation: Operation | None,
     ) -> Callable[..., Any]:
         """The part with hand-written derivatives, if the framework has none; see build_parts.build_part."""
         raise NotImplementedError

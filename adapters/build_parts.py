@@ -11,6 +11,7 @@ from typing import Any
 from ..spec.errors import part_error
 from ..spec.parts import Part
 from .bridge import Bridge
+from .operation import Operation
 from .part_buffers import buffered
 
 
@@ -22,21 +23,26 @@ def build_part(
     memory: dict[Any, Any],
     notes: dict[Any, Any] | None = None,
     tangents: Mapping[str, Any] | None = None,
+    operation: Operation | None = None,
 ) -> Callable[..., Any]:
     """
     The part as a callable on the bridge's tensors; KINDS in spec/parts.py says what each kind computes.
 
     ``tensors`` holds the leaves by name. ``memory`` holds the buffers that parts own, and outlives one evaluation.
-    A part that counts its calls starts again each time it is built.
+    A part that counts its calls starts again each time it is built. A part that is the operator itself calls
+    ``operation``.
 
     If the framework does not differentiate by itself, the callable has ``vjp``, ``jvp`` and ``vjp_vjp`` (see
     adapters/numpy/parts.py). These write the gradients of leaves by name to ``notes``, and read their tangents from
     ``tangents``; a missing tangent is zero.
     """
     if not bridge.differentiates:
-        return bridge.part_with_derivatives(part, tensors, memory=memory, notes=notes, tangents=tangents)
-    inner = [build_part(one, tensors, bridge, memory=memory) for one in part.inner]
-    return _MAKERS[part.kind](_Material(part, [tensors[name] for name in part.leaves], inner, bridge, memory))
+        return bridge.part_with_derivatives(
+            part, tensors, memory=memory, notes=notes, tangents=tangents, operation=operation
+        )
+    inner = [build_part(one, tensors, bridge, memory=memory, operation=operation) for one in part.inner]
+    leaves = [tensors[name] for name in part.leaves]
+    return _MAKERS[part.kind](_Material(part, leaves, inner, bridge, memory, operation))
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class _Material:
     inner: Sequence[Callable[..., Any]]
     bridge: Bridge
     memory: dict[Any, Any]
+    operation: Operation | None
 
 
 def _plain(made: Callable[..., Any]) -> Callable[[_Material], Callable[[Any], Any]]:
@@ -82,6 +89,14 @@ def _counted(material: _Material) -> Callable[[Any], Any]:
 
 def _laid_out(material: _Material, handed: Any) -> Any:
     return material.bridge.laid_out(material.inner[0](handed), material.part.kind)
+
+
+def _itself(material: _Material, x: Any) -> Any:
+    part, operation = material.part, material.operation
+    assert operation is not None
+    leaves = dict(zip(part.leaves, material.leaves))
+    positional, settings = operation.arguments(part, leaves, material.inner, x)
+    return operation.call(*positional, **settings)
 
 
 def _raising(material: _Material, handed: Any) -> Any:
@@ -124,6 +139,7 @@ _MAKERS: Mapping[str, Callable[[_Material], Callable[[Any], Any]]] = {
     "flattened": _plain(lambda m, x: m.bridge.flattened(m.inner[0](x))),
     "broadcasting": _plain(lambda m, x: m.inner[0](x)[..., :1]),
     "raising": _plain(_raising),
+    "itself": _plain(_itself),
     "replayed": _plain(lambda m, x: m.bridge.functions.replay(x, *m.leaves)),
     "fuse_sum": _plain(lambda m, ys: reduce(add, ys)),
     "fuse_product": _plain(lambda m, ys: reduce(mul, ys)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..spec.errors import TakesNoPart
@@ -12,6 +13,7 @@ from ..spec.parts import Part, Parts
 from .binding import Binding
 from .bridge import Bridge
 from .build_parts import build_part
+from .operation import Operation
 from .recording import RecordedPart, Recorder
 
 
@@ -40,6 +42,11 @@ class CallArguments:
         roles = OPERATORS[self.binding.operator].optional
         return " and ".join(role for role in roles if self.parts.get(role) is not None)
 
+    def operation(self, mode: str) -> Operation:
+        """The operator, in this mode, for a part that is the operator itself."""
+        call = partial(self.binding.call, mode=mode) if self.binding.has_modes else self.binding.call
+        return Operation(self.binding.record, call, self.binding.derivatives.get("vjp"))
+
     def with_tensors(
         self,
         tensors: Mapping[str, Any],
@@ -47,18 +54,19 @@ class CallArguments:
         recorder: Recorder | None = None,
         notes: dict[str, Any] | None = None,
         tangents: Mapping[str, Any] | None = None,
+        mode: str = "training",
     ) -> tuple[list[Any], dict[str, Any]]:
         """
         Positional and keyword arguments for these tensors, given by name.
 
         For a bridge that does not differentiate by itself: parts write the gradients of their leaves to ``notes``, and
-        read the leaves' tangents from ``tangents``.
+        read the leaves' tangents from ``tangents``. A part that is the operator itself calls it in this ``mode``.
         """
         operator = self.binding.operator
         if not OPERATORS[operator].composed:
             return [tensors[name] for name in OPERATORS[operator].arguments], dict(self.keywords)
 
-        builder = _PartBuilder(self, tensors, recorder, notes, tangents)
+        builder = _PartBuilder(self, tensors, recorder, notes, tangents, self.operation(mode))
         roles = {role: builder.made(self.parts.get(role), role) for role in OPERATORS[operator].roles}
         positional = [roles[name] if name in roles else tensors[name] for name in OPERATORS[operator].arguments]
         optional = {role: roles[role] for role in OPERATORS[operator].optional if roles[role] is not None}
@@ -76,6 +84,7 @@ class _PartBuilder:
     recorder: Recorder | None
     notes: dict[str, Any] | None
     tangents: Mapping[str, Any] | None
+    operation: Operation
     #: Parts that stand in several places.
     common: dict[Part, Any] = field(default_factory=dict)
 
@@ -92,8 +101,9 @@ class _PartBuilder:
             return self.common[part]
         leaves = {name: self.tensors[name] for name in part.all_leaves()}
         built: Callable[..., Any] = build_part(
-            part, leaves, self.arguments.bridge, memory=self.arguments.memory, notes=self.notes, tangents=self.tangents
-        )
+            part, leaves, self.arguments.bridge, memory=self.arguments.memory, notes=self.notes,
+            tangents=self.tangents, operation=self.operation,
+        )  # fmt: skip
         handed = built if self.recorder is None else RecordedPart(built, role, self.recorder)
         if part.kind == "common":
             self.common[part] = handed

@@ -70,7 +70,7 @@ class Caller:
         defaults: bool = False,
     ) -> Any:
         """Call the target. Raises Unsupported if ``defaults`` is set and the binding has none."""
-        positional, keywords = arguments.with_tensors(tensors, recorder=recorder)
+        positional, keywords = arguments.with_tensors(tensors, recorder=recorder, mode=mode)
         if self.binding.has_modes:
             keywords["mode"] = mode
         call = self.binding.defaults if defaults else self.binding.call

@@ -14,7 +14,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from ..spec.itself import inside
 from ..spec.operators import OPERATORS
+from ..spec.parts import Part
 from . import known_parts
 from .accuracy import Arithmetic
 from .bounded import Number, Rounding, Tape
@@ -78,14 +80,20 @@ class Composed:
         self._handed: dict[str, list[Number]] = {}
         with np.errstate(all="ignore"):
             self._inputs = {name: self._tape.given(value) for name, value in self._given.items()}
-            record = OPERATORS[operator]
+            self._record = OPERATORS[operator]
             # The formula names some inputs as arguments; the leaves of parts are the other inputs.
-            explicit = [self._inputs.get(name) for name in record.arguments if name not in record.roles]
             called = {role: self._called(role, part) for role, part in parts.items()}
-            called |= {name: settings[name] for name in record.settings}
-            if record.normalises:
-                called["arithmetic"] = stages
-            self._y = (record.formula or _FORMULAS[operator])(*explicit, **called)
+            self._y = self._formula(self._inputs, called, settings)
+
+    def _formula(
+        self, explicit: Mapping[str, Number], called: Mapping[str, Any], settings: Mapping[str, Any]
+    ) -> Number:
+        """y of x and the parameters by name, the parts as functions on numbers by role, and the settings."""
+        record = self._record
+        given = [explicit.get(name) for name in record.arguments if name not in record.roles]
+        more = {"arithmetic": self._arithmetic} if record.normalises else {}
+        named = {name: settings[name] for name in record.settings}
+        return (record.formula or _FORMULAS[record.name])(*given, **called, **named, **more)
 
     def y(self) -> Value:
         """The result, of x's shape."""
@@ -189,13 +197,41 @@ class Composed:
             return None
         if isinstance(part, (tuple, list)):
             return [self._called(f"{role}.{k}", one) for k, one in enumerate(part)]
-        inner = known_parts.part_function(part, self._inputs)
+        inner = self._itself(part) if part.kind == "itself" else known_parts.part_function(part, self._inputs)
 
         def call(handed: Any) -> Number:
             several = isinstance(handed, (tuple, list))
             tensors = [number.cast_to_data() for number in (handed if several else [handed])]
             self._handed[role] = tensors
             return inner(tensors if several else tensors[0])
+
+        return call
+
+    def _itself(self, part: Part) -> Callable[[Number], Number]:
+        """The function of a part that is the operator itself: what it receives and returns are tensors."""
+        within = inside(self._record, part)
+        parameters = {name: self._inputs[leaf] for name, leaf in within.parameters.items()}
+
+        def called(one: Part | tuple[Part, ...]) -> Any:
+            if isinstance(one, tuple):
+                return [called(each) for each in one]
+            function = known_parts.part_function(one, self._inputs)
+            return lambda handed: function(handed.cast_to_data())
+
+        parts = {role: called(one) for role, one in within.parts.items() if one is not None}
+
+        def call(handed: Number) -> Number:
+            tape = self._tape
+            before = tape.rounding
+            try:
+                tape.rounding = tape.data
+                x = known_parts.as_data_tensor(handed)
+                tape.rounding = tape.operator
+                y = self._formula({"x": x, **parameters}, parts, within.settings)
+                tape.rounding = tape.data
+                return known_parts.as_data_tensor(y.cast_to_data())
+            finally:
+                tape.rounding = before
 
         return call
 

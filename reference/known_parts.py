@@ -40,14 +40,14 @@ def part_function(part: Any, leaves: Leaves) -> Callable[..., Number]:
         before, tape.rounding = tape.rounding, tape.data
         try:
             result = (_FUSING if fuses else _KINDS)[part.kind](part, handed, leaves)
-            return _as_data_tensor(result)
+            return as_data_tensor(result)
         finally:
             tape.rounding = before
 
     return call
 
 
-def _as_data_tensor(result: Number) -> Number:
+def as_data_tensor(result: Number) -> Number:
     """A result as a tensor in the data's format; its cotangent is cast to that format too."""
     out = result if result.stored else result.materialised()
     parents = ((out, lambda g: g.cast_to_data()),)

@@ -45,6 +45,10 @@ KINDS: Mapping[str, str] = {
     "flattened": "inner(x) with one axis alone: as many values as x has, in another shape",
     "broadcasting": "inner(x)[..., :1], which would be broadcast to x's shape",
     "raising": "nothing: it raises PartRaised, which is a built-in error of kind number too (errors.py)",
+    "itself": (
+        "what the operator returns for x: its parameters are the leaves, eps is number, and the parts that it must have"
+        " are the inner ones"
+    ),
     "replayed": "its first leaf; its cotangent of x is the second leaf, whatever the cotangent of its value is",
     # Parts that fuse a list of tensors [y_1 ... y_K] of one shape.
     "fuse_sum": "sum of y_k",
@@ -100,6 +104,7 @@ class Part:
             "misshapen": f"({first})[..., :-1]",
             "flattened": f"({first}), flattened",
             "broadcasting": f"({first})[..., :1]",
+            "itself": f"the operator itself, with {', '.join(inner)}",
             "replayed": leaf,
             "fuse_weighted": f"sum of {leaf}[k] * y_k",
             "fuse_coupled": "sum of y_k + sum of tanh(y_(k-1)) * y_k",
@@ -115,6 +120,8 @@ class Part:
     @property
     def constant(self) -> bool:
         """Whether its result does not depend on its argument."""
+        if self.kind == "itself":  # every operator has a path for x
+            return False
         if self.kind in ("leaf", "zero"):
             return True
         return any(part.constant for part in self.inner)

@@ -14,6 +14,7 @@ from ...spec.parts import Part
 from ..bridge import Bridge
 from ..dtypes import DTYPES, NAMES
 from ..layouts import LAYOUTS, place, why_not
+from ..operation import Operation
 from . import arithmetic
 from .build_parts import build_part
 
@@ -109,5 +110,6 @@ class NumpyBridge(Bridge):
         memory: dict[Any, Any],
         notes: dict[Any, Any] | None,
         tangents: Mapping[str, Any] | None,
+        operation: Operation | None,
     ) -> Callable[..., Any]:
-        return build_part(part, tensors, self, memory=memory, notes=notes, tangents=tangents)
+        return build_part(part, tensors, self, memory=memory, notes=notes, tangents=tangents, operation=operation)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...spec.parts import Part
 from ..bridge import Bridge
+from ..operation import Operation
 from .arithmetic import Array
 from .part_behaviours import BEHAVIOURS
 from .part_formulas import FORMULAS
@@ -25,9 +26,13 @@ def build_part(
     memory: dict[Any, Any],
     notes: dict[Any, Any] | None,
     tangents: Mapping[str, Array] | None,
+    operation: Operation | None,
 ) -> NumpyPart:
     """The part as an object; see adapters.build_parts.build_part."""
-    inner = [build_part(one, tensors, bridge, memory=memory, notes=notes, tangents=tangents) for one in part.inner]
+    inner = [
+        build_part(one, tensors, bridge, memory=memory, notes=notes, tangents=tangents, operation=operation)
+        for one in part.inner
+    ]
     leaves = [Leaf(name, tensors[name], (tangents or {}).get(name), notes) for name in part.leaves]
     derivative = notes is not None or tangents is not None
-    return _KINDS[part.kind](Material(part, bridge, leaves, inner, memory, derivative))
+    return _KINDS[part.kind](Material(part, bridge, leaves, inner, memory, derivative, operation))

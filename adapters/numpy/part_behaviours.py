@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...spec.errors import part_error
+from ...spec.errors import Unsupported, part_error
+from ..operation import Operation
 from ..part_buffers import buffered
 from .arithmetic import Array, widened
 from .parts import Handed, NumpyPart
@@ -207,6 +208,43 @@ class Raising(Through):
         raise part_error(self.material.part.number)
 
 
+class Itself(NumpyPart):
+    """The operator itself; of its derivatives the vjp is called."""
+
+    def _call(self, x: Handed) -> tuple[Operation, list[Any], dict[str, Any]]:
+        material, operation = self.material, self.material.operation
+        assert operation is not None
+        leaves = {leaf.name: leaf.value for leaf in material.leaves}
+        return (operation, *operation.arguments(material.part, leaves, material.inner, x))
+
+    def __call__(self, x: Handed) -> Array:
+        operation, positional, settings = self._call(x)
+        return operation.call(*positional, **settings)
+
+    def pulled(self, x: Handed, g: Array, *, note: bool) -> Handed:
+        operation, positional, settings = self._call(x)
+        if operation.vjp is None or not note:
+            raise _lacking()
+        found = operation.vjp(*positional, g, **settings)
+        dx, *gradients = found if isinstance(found, (tuple, list)) else (found,)
+        for leaf, gradient in zip(self.material.leaves, gradients):
+            leaf.note(gradient)
+        return dx
+
+    def jvp(self, x: Handed, tx: Handed) -> Array:
+        raise _lacking()
+
+    def vjp_vjp(self, x: Handed, g: Array, a: Handed) -> tuple[Handed, Array]:
+        raise _lacking()
+
+    def jvp_jvp(self, x: Handed, tx: Handed, sx: Handed) -> Array:
+        raise _lacking()
+
+
+def _lacking() -> Unsupported:
+    return Unsupported("a part that is the operator itself has a vjp of its own alone")
+
+
 #: The classes of this file by kind.
 BEHAVIOURS: Mapping[str, type[NumpyPart]] = {
     "cascade": Cascade,
@@ -220,4 +258,5 @@ BEHAVIOURS: Mapping[str, type[NumpyPart]] = {
     "flattened": Cut,
     "broadcasting": Cut,
     "raising": Raising,
+    "itself": Itself,
 }

@@ -23,6 +23,7 @@ import numpy as np
 
 from ...spec.parts import Part
 from ..bridge import Bridge
+from ..operation import Operation
 from .arithmetic import Array, widened
 
 #: The input of a part: an array, or the list of arrays that it fuses.
@@ -60,6 +61,8 @@ class Material:
     memory: dict[Any, Any]
     #: Whether derivatives are being taken; then a part may be called again.
     derivative: bool
+    #: What a part that is the operator itself calls.
+    operation: Operation | None = None
 
 
 @dataclass(eq=False)

@@ -53,7 +53,7 @@ LAWS = frozenset(
 #: Requirements about the treatment of parts. Values do not matter: one case a recipe is enough, and a few more.
 PARTS = frozenset(
     (
-        *("CM-C1", "CM-C2", "CM-C3", "CM-C4", "CM-C5", "CM-C6", "CM-C7", "CM-C10", "CM-C11"),
+        *("CM-C1", "CM-C2", "CM-C3", "CM-C4", "CM-C5", "CM-C6", "CM-C7", "CM-C10", "CM-C11", "CM-C12"),
         *("CM-N5", "CM-N6", "CM-N7"),
     )
 )

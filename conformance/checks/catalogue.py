@@ -21,6 +21,7 @@ from . import (  # noqa: F401
     mhc,
     mixed_dtypes,
     nan_in_parameters,
+    nested_blocks,
     non_finite,
     residual,
     sizes,

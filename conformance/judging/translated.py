@@ -44,6 +44,8 @@ class Translation:
         """The translated inputs by name. Raises Unsupported if gamma - 1 is not exact in its dtype."""
         found = {name: self.array(value) for name, value in arrays.items()}
         gamma = found.get(_GAIN)
+        if self.gain:
+            found.update({name: _less_one(found[name]) for name in _inner_gains(found)})
         if self.gain and gamma is not None:
             found[_GAIN] = less = _less_one(gamma)
             x = found.get("x")
@@ -77,14 +79,20 @@ class Translation:
     def original_inputs(self, arrays: Arrays) -> dict[str, Any]:
         """Inputs that were read again, translated back to those of the case."""
         found = self.results(arrays)
-        gamma = found.get(_GAIN)
-        if self.gain and gamma is not None:
-            found[_GAIN] = (gamma.astype(np.float64) + 1).astype(gamma.dtype)
+        for name in (_GAIN, *_inner_gains(found)):
+            gamma = found.get(name)
+            if self.gain and gamma is not None:
+                found[name] = (gamma.astype(np.float64) + 1).astype(gamma.dtype)
         return found
 
     def seen(self, value: Any) -> Any:
         """An input or result of a part, whether in the dtype of the call or in the one that it is computed in."""
         return _narrowed(value) if self.wide and isinstance(value, np.ndarray) else value
+
+
+def _inner_gains(names: Iterable[str]) -> list[str]:
+    """The names among these of the gains of parts that are the operator itself."""
+    return [name for name in names if name.endswith(f".{_GAIN}")]
 
 
 def _narrowed(value: np.ndarray) -> np.ndarray:

@@ -15,6 +15,9 @@ from .storage import Storage
 
 Arrays = Tuple["np.ndarray | None", ...]
 
+#: What is noted of the call that is under way.
+_OF_CALL = ("stage", "shape", "data", "work", "settings", "layout")
+
 
 class Staged(Storage):
     """The base of every operator; a fault in calls rather than in steps overrides ``before`` or ``after``."""
@@ -50,12 +53,18 @@ class Staged(Storage):
         def run(*arrays: Any, **settings: Any) -> Any:
             # Inf and NaN are legitimate results here, so no floating-point warnings.
             check_float(arrays[0], "x")
-            with np.errstate(all="ignore"):
-                self.stage = stage
-                self.before(stage, arrays)
-                results = getattr(self, stage)(*arrays, **settings)
-                single = not isinstance(results, tuple)
-                handed_out = self.after(stage, arrays, (results,) if single else results)
+            # A part may be the operator itself: this call is then made in a stage of another.
+            outside = {name: getattr(self, name) for name in _OF_CALL if hasattr(self, name)} if self.stage else {}
+            try:
+                with np.errstate(all="ignore"):
+                    self.stage = stage
+                    self.before(stage, arrays)
+                    results = getattr(self, stage)(*arrays, **settings)
+                    single = not isinstance(results, tuple)
+                    handed_out = self.after(stage, arrays, (results,) if single else results)
+            finally:
+                self.stage = ""
+                vars(self).update(outside)
             return handed_out[0] if single and len(handed_out) == 1 else handed_out
 
         return run
