@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ...spec.itself import inside
 from ...spec.operators import Operator
 from ...spec.parts import Part, Parts
 from ..judging.call_log import LoggedCall
@@ -99,8 +100,20 @@ class Spelling:
         if part is None:
             return "None"
         if isinstance(part, tuple):
-            return f"[{', '.join(written(one, variables) for one in part)}]"
-        return written(part, variables)
+            return f"[{', '.join(self._part(one, variables) for one in part)}]"
+        return self._part(part, variables)
+
+    def _part(self, part: Part, variables: Mapping[str, str]) -> str:
+        return self._itself(part, variables) if part.kind == "itself" else written(part, variables)
+
+    def _itself(self, part: Part, variables: Mapping[str, str]) -> str:
+        """A part that is the operator itself: a call of the target."""
+        within = inside(self.operator, part)
+        given = {"x": "x", **{name: variables[leaf] for name, leaf in within.parameters.items()}}
+        given.update({role: self._role(within.parts, role, variables) for role in within.parts})
+        positional = [given[name] for name in self.operator.arguments]
+        keywords = [f"{name}={literal(value)}" for name, value in within.settings.items()]
+        return f"lambda x: {self.function}({', '.join([*positional, *keywords])})"
 
 
 def written(part: Part, variables: Mapping[str, str]) -> str:
