@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import attrs
@@ -59,8 +59,7 @@ def _nesting(case: Case) -> bool:
 def part_is_the_operator(subject: Subject, case: Case) -> Iterator[Finding]:
     """With the operator itself as a part, values and gradients are those of the block inside the block."""
     nested = [(role, with_itself(case, role)) for role in before_y(case) if role != "fuse"]
-    calls = [partial(subject.outputs, one, mode) for _, one in nested for mode in ("training", "inference")]
-    subject.prefetch(case, calls)
+    subject.prefetch(case, _calls(subject, [one for _, one in nested]))
     for role, one in nested:
         note = f"{role} is the operator itself"
         yield subject.judge_output(one, "y", subject.outputs(one)["y"], note=note)
@@ -68,6 +67,14 @@ def part_is_the_operator(subject: Subject, case: Case) -> Iterator[Finding]:
         yield subject.judge_output(one, "y", in_inference, note=f"{note}, in inference mode")
         if not subject.forward_only:
             yield from _gradients(subject, one, note)
+
+
+def _calls(subject: Subject, nested: Iterable[Case]) -> Iterator[Callable[[], object]]:
+    for one in nested:
+        yield partial(subject.outputs, one)
+        yield partial(subject.outputs, one, "inference")
+        if not subject.forward_only:
+            yield partial(subject.tracked, one)
 
 
 def _gradients(subject: Subject, nested: Case, note: str) -> Iterator[Finding]:

@@ -39,6 +39,7 @@ OF_CHECKS = {
     "flattened",
     "broadcasting",
     "raising",
+    "itself",
     "replayed",
 }
 

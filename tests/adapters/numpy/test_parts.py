@@ -8,7 +8,10 @@ import pytest
 
 from normspec.adapters.build_parts import build_part
 from normspec.adapters.numpy import BRIDGE
-from normspec.spec.errors import PartRaised
+from normspec.adapters.numpy.operators.post_norm import PostNorm
+from normspec.adapters.operation import Operation
+from normspec.spec.errors import PartRaised, Unsupported
+from normspec.spec.operators import OPERATORS
 from normspec.spec.parts import KINDS, Part
 
 N = 4
@@ -94,7 +97,7 @@ def _listed(value):
 def test_every_differentiable_kind_is_tested():
     """Every kind is in the lists above, except those without a derivative of their own."""
     kinds = {kind for part in (*SINGLE.values(), *FUSED.values()) for kind in (part.kind,)}
-    assert set(KINDS) - kinds == {"raising", "replayed"}
+    assert set(KINDS) - kinds == {"raising", "replayed", "itself"}
 
 
 @pytest.mark.parametrize("kind", [*SINGLE, *FUSED])
@@ -237,6 +240,47 @@ def test_cut_parts_have_other_shapes():
     assert _made(SINGLE["misshapen"], _drawn(1))(x).shape == (3, 5, N - 1)
     assert _made(SINGLE["broadcasting"], _drawn(1))(x).shape == (3, 5, 1)
     assert _made(SINGLE["flattened"], _drawn(1))(x).shape == (15 * N,)
+
+
+POST_NORM = PostNorm().implementation()
+
+
+def _operation(vjp):
+    """post_norm in NumPy, with this vjp."""
+    return Operation(OPERATORS["post_norm"], POST_NORM.call, vjp)
+
+
+ITSELF = Part("itself", ("gamma", "beta"), 0.5, (BENT,))
+
+
+def test_a_part_that_is_the_operator_calls_it_with_what_is_inside():
+    """Its value and its vjp are those of the operator with the inner part, the leaves for parameters, and its eps."""
+    rng, leaves, notes, noted = _rng(3), _drawn(1), {}, {}
+    leaves |= {"gamma": rng.normal(size=N), "beta": rng.normal(size=N)}
+    x, g = rng.normal(size=SHAPE), rng.normal(size=SHAPE)
+    part = _made(ITSELF, leaves, notes=notes, operation=_operation(POST_NORM.vjp))
+    arguments = x, _made(BENT, leaves, notes=noted), leaves["gamma"], leaves["beta"]
+    np.testing.assert_array_equal(part(x), POST_NORM.call(*arguments, eps=0.5))
+    dx, dgamma, dbeta = POST_NORM.vjp(*arguments, g, eps=0.5)
+    np.testing.assert_array_equal(part.vjp(x, g), dx)
+    np.testing.assert_array_equal(notes["gamma"], dgamma)
+    np.testing.assert_array_equal(notes["beta"], dbeta)
+    np.testing.assert_array_equal(notes["branch.v"], noted["branch.v"])
+
+
+def test_a_part_that_is_the_operator_has_a_vjp_alone():
+    """What is asked of it besides, or of an operator without a vjp, is unsupported."""
+    leaves, x = {**_drawn(1), "gamma": np.ones(N), "beta": np.ones(N)}, np.ones(SHAPE)
+    part = _made(ITSELF, leaves, operation=_operation(POST_NORM.vjp))
+    without = _made(ITSELF, leaves, operation=_operation(None))
+    for call in (
+        lambda: part.jvp(x, x),
+        lambda: part.vjp_vjp(x, x, x),
+        lambda: part.jvp_jvp(x, x, x),
+        lambda: without.vjp(x, x),
+    ):
+        with pytest.raises(Unsupported, match="vjp of its own alone"):
+            call()
 
 
 def test_raising_raises():

@@ -219,6 +219,18 @@ def test_parts_and_their_leaves(here, there, inputs):
     _same(*found)
 
 
+def test_a_part_that_is_the_operator_itself_comes_alike(here, there, inputs):
+    """The worker calls its own binding: outputs and gradients are those of a session in this process."""
+    handed = {**inputs, "sublayer.gamma": inputs["gamma"] * 2, "sublayer.beta": inputs["beta"] - 1}
+    itself = Part("itself", ("sublayer.gamma", "sublayer.beta"), 0.5, (Part("square"),))
+    found = [
+        _session(target, "post_norm").vjp(handed, {"eps": 0.1}, inputs["x"], parts={"sublayer": itself}, outputs=True)
+        for target in (here, there)
+    ]
+    _same(found[0][0], found[1][0])
+    _same(found[0][1][0], found[1][1][0])
+
+
 def test_the_calls_of_parts_are_recorded(there, inputs):
     """The recorder has each call, and reads its tensors again in the worker."""
     session = _session(there, "residual")
