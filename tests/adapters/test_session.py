@@ -285,6 +285,21 @@ def test_a_second_call_on_the_memory_of_the_first(layer_norm_inputs, fresh):
     assert session.recall(layer_norm_inputs, LAYER_NORM, later)[1] == {}
 
 
+def test_both_calls_on_one_memory_are_made_in_a_mode():
+    """A layer that has modes is called as where it serves."""
+    modes = []
+
+    def call(x, branch, *, mode, shortcut=None, activation=None):
+        modes.append(mode)
+        return branch(x)
+
+    session = Session(BRIDGE, Binding("residual", "own", call, has_modes=True))
+    x = np.ones((2, 3), np.float32)
+    outputs, _ = session.recall({"x": x}, {}, {"x": x * 3}, parts={"branch": Part("negated")}, mode="inference")
+    np.testing.assert_array_equal(outputs["y"], -3 * x)
+    assert modes == ["inference", "inference"]
+
+
 def test_no_second_call_where_nothing_is_written_to(layer_norm_inputs, monkeypatch):
     """A framework that never writes to tensors in place has no such call."""
     monkeypatch.setattr(type(BRIDGE), "rewrites", False)

@@ -179,6 +179,33 @@ def test_a_declined_call_does_not_stand_for_what_a_part_raised(tmp_path: Any, ra
     assert verdicts(report) == {"CM-C7": verdict}
 
 
+def test_a_call_after_one_that_was_broken_off() -> None:
+    """CM-C7: it may not raise, as by a lock for another x that an exception leaves locked."""
+    locked: list[bytes] = []
+    made = VARIANT["hw-plain"].build()
+
+    def highway(x: Any, *arguments: Any, **settings: Any) -> Any:
+        if locked and locked != [x.tobytes()]:
+            raise RuntimeError("a call is under way")
+        locked[:] = [x.tobytes()]
+        y = made.call(x, *arguments, **settings)
+        locked.clear()
+        return y
+
+    def unlocking(*arguments: Any, **settings: Any) -> Any:
+        try:
+            return made.call(*arguments, **settings)
+        finally:
+            locked.clear()
+
+    about = {"requirements": {"CM-C7"}}
+    report = run(function("highway", highway), **about)
+    assert verdicts(report) == {"CM-C7": "fail"}
+    assert "in the last call, and this one raised RuntimeError: a call is under way" in report.failures()[0].reason
+    locked.clear()
+    assert verdicts(run(function("highway", unlocking), **about)) == {"CM-C7": "pass"}
+
+
 SIBLINGS = """
 import numpy
 from normspec.adapters.numpy.operators.layer_norm import LayerNorm

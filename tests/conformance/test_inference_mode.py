@@ -190,3 +190,59 @@ def test_a_composed_layer_computes_its_formula_in_inference_mode(
     follows = {one.requirement: one.follows_from for one in report.failures()}
     assert [name for name, leading in follows.items() if not leading] == [violated] * bool(violated)
     assert all(leading in ((), (violated,)) for leading in follows.values())
+
+
+def test_what_is_kept_for_inference_is_found_there() -> None:
+    """CM-P2: weights that are kept on the logits' object in inference mode miss what is written into it."""
+    kept: list[Any] = []
+
+    def call_kept(call: Call, x: np.ndarray, branches: Any, logits: Any, **settings: Any) -> np.ndarray:
+        if not kept or kept[0] is not logits:
+            kept[:] = [logits, None if logits is None else logits.copy()]
+        return call(x, branches, kept[1], **settings)
+
+    report = run(layer(call_kept, variant="mh-plain"), requirements={"CM-P2", "MH-F1"})
+    assert verdicts(report) == {"MH-F1": "pass", "CM-P2": "fail"}
+    assert report.failures()[0].reason.endswith("in inference mode")
+    assert verdicts(run(layer(sound, variant="mh-plain"), requirements={"CM-P2"})) == {"CM-P2": "pass"}
+
+
+def without_far_gates(call: Call, x: np.ndarray, transform: Any, gate: Any, **settings: Any) -> np.ndarray:
+    """A gate's logit that is infinite is taken for NaN."""
+
+    def far(z: np.ndarray) -> np.ndarray:
+        return np.where(np.isinf(gate(z)), np.nan, gate(z)).astype(z.dtype)
+
+    return call(x, transform, far, **settings)
+
+
+def without_far_logits(call: Call, x: np.ndarray, branches: Any, logits: Any, **settings: Any) -> np.ndarray:
+    """A logit of minus infinity is taken for 0."""
+    return call(x, branches, None if logits is None else np.nan_to_num(logits, neginf=0), **settings)
+
+
+def with_eight_branches(call: Call, x: np.ndarray, branches: Any, logits: Any, **settings: Any) -> np.ndarray:
+    """Only the first eight branches count."""
+    return call(x, branches[:8], None if logits is None else logits[:8], **settings)
+
+
+def twice_the_weights(call: Call, x: np.ndarray, branches: Any, logits: Any, **settings: Any) -> np.ndarray:
+    """The weights sum to 2."""
+    return (2 * call(x, branches, logits, **settings) - x).astype(x.dtype)
+
+
+@pytest.mark.parametrize(
+    ("variant", "in_inference", "requirement"),
+    [
+        ("hw-plain", without_far_gates, "HW-F4"),
+        ("mh-plain", without_far_logits, "MH-F3"),
+        ("mh-plain", with_eight_branches, "MH-F4"),
+        ("mh-plain", twice_the_weights, "MH-F2"),
+    ],
+)
+def test_extreme_logits_weights_and_many_branches_are_tried_in_inference_mode(
+    variant: str, in_inference: Callable[..., Any], requirement: str
+) -> None:
+    """The formulas about them hold in both modes."""
+    assert verdicts(run(layer(in_inference, variant=variant), requirements={requirement})) == {requirement: "fail"}
+    assert verdicts(run(layer(sound, variant=variant), requirements={requirement})) == {requirement: "pass"}

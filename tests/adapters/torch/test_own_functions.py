@@ -90,6 +90,30 @@ def test_module_with_modes(layer_norm_inputs):
         resolve(Other(), op="layer_norm", framework="paddle")
 
 
+def test_a_module_is_switched_where_the_mode_changes(layer_norm_inputs):
+    """Calls in one mode follow one another as in a program: what a module empties in train() and eval() lies there."""
+
+    class Layer(torch.nn.Module):
+        switched = ()
+
+        def train(self, mode=True):
+            self.switched = (*self.switched, mode)
+            return super().train(mode)
+
+        def forward(self, x, gamma, beta, *, eps, axes):
+            return x
+
+    layer = Layer()
+    session = _session(layer)
+    layer.switched = ()
+    for mode in ("training", "training", "inference", "inference", "training"):
+        session.start(layer_norm_inputs, SETTINGS, mode=mode)
+    assert layer.switched == (True, False, True)
+    layer.eval()  # by somebody else
+    session.start(layer_norm_inputs, SETTINGS)
+    assert layer.training
+
+
 def test_derivatives_come_from_autograd(layer_norm_inputs):
     """Gradient, tangent and second order of a composed function need no extra functions."""
     session = _session(lambda x, gamma, beta, *, eps, axes: _norm(x, gamma, beta, eps, axes))
