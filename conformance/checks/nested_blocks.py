@@ -8,7 +8,7 @@ from functools import partial
 import attrs
 import numpy as np
 
-from ...spec.errors import Unsupported
+from ...spec.errors import BadOutput, TargetRaised, Unsupported
 from ...spec.itself import nests
 from ...spec.parts import Part
 from ..cases.case import Case
@@ -55,33 +55,45 @@ def _nesting(case: Case) -> bool:
     return nests(case.record) and recipes("tanh_linear", "projected", "chain", "chain_carry", "mixed")(case)
 
 
-@check("CM-C12", when=_nesting)
+@check("CM-C12", when=_nesting, raising="violates")
 def part_is_the_operator(subject: Subject, case: Case) -> Iterator[Finding]:
     """With the operator itself as a part, values and gradients are those of the block inside the block."""
+    _ = subject.observe(case).outputs
+    gradients = _has_gradients(subject, case)
     nested = [(role, with_itself(case, role)) for role in before_y(case) if role != "fuse"]
-    subject.prefetch(case, _calls(subject, [one for _, one in nested]))
+    subject.prefetch(case, _calls(subject, [one for _, one in nested], gradients=gradients))
     for role, one in nested:
         note = f"{role} is the operator itself"
-        yield subject.judge_output(one, "y", subject.outputs(one)["y"], note=note)
-        in_inference = subject.outputs(one, "inference")["y"]
-        yield subject.judge_output(one, "y", in_inference, note=f"{note}, in inference mode")
-        if not subject.forward_only:
-            yield from _gradients(subject, one, note)
+        try:
+            yield subject.judge_output(one, "y", subject.outputs(one)["y"], note=note)
+            in_inference = subject.outputs(one, "inference")["y"]
+            yield subject.judge_output(one, "y", in_inference, note=f"{note}, in inference mode")
+            if gradients:
+                yield from _gradients(subject, one, note)
+        except TargetRaised as raised:
+            yield Finding(one, violated=True, output="y", note=f"{note}, and it raised {raised}", failure="raises")
 
 
-def _calls(subject: Subject, nested: Iterable[Case]) -> Iterator[Callable[[], object]]:
+def _has_gradients(subject: Subject, case: Case) -> bool:
+    if subject.forward_only:
+        return False
+    try:
+        _ = subject.observe(case).gradients
+    except (Unsupported, TargetRaised, BadOutput):  # CM-T3 and the requirements of gradients say so
+        return False
+    return True
+
+
+def _calls(subject: Subject, nested: Iterable[Case], *, gradients: bool) -> Iterator[Callable[[], object]]:
     for one in nested:
         yield partial(subject.outputs, one)
         yield partial(subject.outputs, one, "inference")
-        if not subject.forward_only:
+        if gradients:
             yield partial(subject.tracked, one)
 
 
 def _gradients(subject: Subject, nested: Case, note: str) -> Iterator[Finding]:
-    try:
-        outputs, gradients = subject.tracked(nested)
-    except Unsupported:  # the requirements of the operator's own gradients say so
-        return
+    outputs, gradients = subject.tracked(nested)
     yield subject.judge_output(nested, "y", outputs["y"], note=f"{note}, with gradients tracked")
     for name, value in gradients.items():
         yield subject.judge_gradient(nested, name, value, note=note)

@@ -82,6 +82,28 @@ def test_a_function_without_gradients_is_judged_too() -> None:
     assert verdicts(report) == {"RS-F1": "pass", "RS-F2": "pass", "CM-C12": "fail"}
 
 
+def test_a_function_that_takes_one_call_at_a_time_is_told() -> None:
+    """It raises where a call begins while another is under way; the case that is shown has the part."""
+    made, under_way = VARIANT["rs-plain"].build(), []
+
+    def residual(*arrays: Any, **settings: Any) -> Any:
+        if under_way:
+            raise RuntimeError("a call is under way")
+        under_way.append(True)
+        try:
+            return made.call(*arrays, **settings)
+        finally:
+            under_way.clear()
+
+    report = run(function("residual", residual), requirements={"CM-C12"})
+    (failed,) = report.failures()
+    assert failed.reason == "branch is the operator itself, and it raised RuntimeError: a call is under way"
+    case = build(Description("residual", 4, TWO, recipe="tanh_linear"), "float32")
+    subject = Subject(target := function("residual", residual), target.bindings[0], "float32")
+    (shown,) = part_is_the_operator(subject, case)
+    assert shown.case.parts["branch"].kind == "itself"
+
+
 def test_the_inner_gamma_is_less_one_too() -> None:
     """A target that takes gamma - 1 gets it in the inner call."""
     made = VARIANT["pr-two-pass"].build()

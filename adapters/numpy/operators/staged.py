@@ -15,9 +15,6 @@ from .storage import Storage
 
 Arrays = Tuple["np.ndarray | None", ...]
 
-#: What is noted of the call that is under way.
-_OF_CALL = ("stage", "shape", "data", "work", "settings", "layout")
-
 
 class Staged(Storage):
     """The base of every operator; a fault in calls rather than in steps overrides ``before`` or ``after``."""
@@ -25,6 +22,8 @@ class Staged(Storage):
     operator: str
     #: The stage that runs: "call", or one of DERIVATIVES.
     stage = ""
+    #: The attributes that note something of the call that is under way.
+    of_call: tuple[str, ...] = ("stage", "shape", "data", "work", "settings", "layout")
 
     @property
     def record(self) -> Operator:
@@ -53,8 +52,8 @@ class Staged(Storage):
         def run(*arrays: Any, **settings: Any) -> Any:
             # Inf and NaN are legitimate results here, so no floating-point warnings.
             check_float(arrays[0], "x")
-            # A part may be the operator itself: this call is then made in a stage of another.
-            outside = {name: getattr(self, name) for name in _OF_CALL if hasattr(self, name)} if self.stage else {}
+            # A part may be the operator itself: this call is then made within another, which finds its own notes again.
+            outside = {name: getattr(self, name) for name in self.of_call if hasattr(self, name)} if self.stage else {}
             try:
                 with np.errstate(all="ignore"):
                     self.stage = stage

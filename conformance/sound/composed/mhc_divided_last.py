@@ -27,6 +27,7 @@ class DividedLast(Mhc):
     e: Array
     s: Array
     logits: Array
+    of_call = (*Mhc.of_call, "e", "s", "logits")
 
     def weights(self, logits: Array) -> Array:
         self.logits = self.read(logits, "logits")
