@@ -26,11 +26,11 @@ DIGESTS: dict[str, tuple[str, str, str]] = {
     "rms_norm": ("c41a67e6a22f5aee", "3db69bedce09c32d", "f2ea2d18a7ff5405"),
     "group_norm": ("81ace3b7744fe6f7", "054350db22627e63", "6adc4f822fb902f2"),
     "instance_norm": ("88f2752b82297d68", "148f20a4c77f1bfd", "c2965e99507bc728"),
-    "residual": ("0989a5a149055133", "4e0154292d1bbce2", "6f851fd3474814e5"),
-    "pre_norm": ("ee2a597d585b3a4e", "69700021093c08c8", "5813a78fe7774171"),
-    "post_norm": ("eae24693a6d0d6cb", "3c634478bd030bfd", "3ce968794267c55b"),
-    "highway": ("c44f166b387f8e5a", "93a045485bfd7c98", "96861779aa6f1508"),
-    "mhc": ("2b3a4fa995ed0f51", "3e5a3b4b64a6556d", "21410b36cfe64135"),
+    "residual": ("0824e1d87ffd0f65", "c771e7545caf9eae", "9e58aff9acb66b96"),
+    "pre_norm": ("cd59dabb7a492d19", "b2eabb52f14f6a5b", "c353460e8f3d8157"),
+    "post_norm": ("ef17300ba2f5d75c", "9b6bb4869c8f0d9d", "5ea180bdc455a8d4"),
+    "highway": ("febec21ee5de79cf", "96932b5662bb878d", "9b8e7abdfdac45a3"),
+    "mhc": ("73ba88989cec0db6", "450af4bbf2405ffb", "63ef3b43f10a8061"),
 }
 
 
@@ -41,11 +41,11 @@ DECKS: dict[str, tuple[str, str]] = {
     "rms_norm": ("2b19016b2a2dfcfa", "b375e13413027a45"),
     "group_norm": ("725a461c2e25da43", "9cd4a77d91620315"),
     "instance_norm": ("160a33981ebed1ae", "b8a869e3211a67ac"),
-    "residual": ("360b15cf9e0afb66", "b9545721351379a0"),
-    "pre_norm": ("18d3d2bf96e54abc", "6c0d7b56cc8e3eb7"),
-    "post_norm": ("e5f6b176d77876df", "a39525012c72fd54"),
-    "highway": ("a203f82acd3e55b7", "fdf9550e3525e8ff"),
-    "mhc": ("3b2187c31b923a2f", "10a83da37f0cf9a1"),
+    "residual": ("0f3bf7119cde5233", "77032f083f96b4ba"),
+    "pre_norm": ("f7762e7862acec4b", "6b2f170d66e7e82b"),
+    "post_norm": ("ab276d96758dff33", "fbae6942d1f89504"),
+    "highway": ("4e4e6dfa9859d431", "267f25d563708ce1"),
+    "mhc": ("5bec1b24692c392d", "863c51ef3b39e4ea"),
 }
 
 #: The groups drawn in each regime.
