@@ -203,7 +203,8 @@ class Composed:
             several = isinstance(handed, (tuple, list))
             tensors = [number.cast_to_data() for number in (handed if several else [handed])]
             self._handed[role] = tensors
-            return inner(tensors if several else tensors[0])
+            given: Any = tensors if several else tensors[0]
+            return inner(given)
 
         return call
 

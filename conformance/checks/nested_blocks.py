@@ -37,16 +37,16 @@ def with_itself(case: Case, role: str) -> Case:
     name, _, place = role.partition(".")
     record, given = case.record, case.parts[name]
     assert given is not None
-    part = given[int(place)] if isinstance(given, tuple) else given
+    several = given if isinstance(given, tuple) else (given,)
+    part = several[int(place or 0)]
     count = 2 if record.has_branches else len(record.roles) - len(record.optional)
-    sizes = {"logits": count}
-    leaves = {
-        f"{role}.{one}": np.resize(_PARAMETERS[one], sizes.get(one, case.x.shape[-1])).astype(case.x.dtype)
-        for one in record.parameters
-    }
+    leaves: dict[str, np.ndarray] = {}
+    for one in record.parameters:
+        size = count if one == "logits" else case.x.shape[-1]
+        leaves[f"{role}.{one}"] = np.resize(_PARAMETERS[one], size).astype(case.x.dtype)
     eps = _EPS if record.settings else 0.0
     itself = Part("itself", tuple(leaves), eps, (part, *[_OTHERS] * (count - 1)))
-    chosen = tuple(itself if i == int(place) else one for i, one in enumerate(given)) if place else itself
+    chosen = tuple(itself if i == int(place) else one for i, one in enumerate(several)) if place else itself
     return attrs.evolve(case, inputs={**case.inputs, **leaves}, parts={**case.parts, name: chosen})
 
 

@@ -24,8 +24,9 @@ class SkipInASlot(Composed):
     kept: Array | None = None
 
     def skip(self, x: Array, other: Any) -> Array:
-        self.kept = super().skip(x, other)  # type: ignore[misc]
-        return self.kept
+        kept: Array = super().skip(x, other)  # type: ignore[misc]
+        self.kept = kept
+        return kept
 
     def add(self, skip: Array, through: Array) -> Array:
         return super().add(self.kept, through)  # type: ignore[misc]
