@@ -65,13 +65,13 @@ def _hint(signature: inspect.Signature, operator: str) -> str:
 
 
 def _moved(signature: inspect.Signature, operator: str) -> tuple[str, str] | None:
-    """A parameter with a usual name of gamma, beta or a statistic in another place, and which of these; or None."""
+    """A parameter with a usual name of gamma, beta or a statistic in a later place, and which of these; or None."""
     names = [name.lower() for name in signature.parameters]
     for place, argument in enumerate(OPERATORS[operator].arguments):
         usual = PARAMETERS.get(argument, ())
-        found = [name for name in names if name in usual]
-        if found and names[place] not in usual:
-            return found[0], argument
+        found = [later for later, name in enumerate(names) if name in usual]
+        if found and found[0] > place:
+            return names[found[0]], argument
     return None
 
 

@@ -252,6 +252,16 @@ def test_what_is_lacking_is_told_with_what_to_write():
         from_callable(rms_norm, None, "numpy", Declarations(fixed={"axes": "-1"}))
 
 
+def test_a_parameter_in_a_later_place_needs_a_wrapper():
+    """PyTorch's functions have the shape, or the statistics, where gamma is passed: nothing that is declared helps."""
+
+    def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+        return input
+
+    with pytest.raises(WrongSignature, match="weight stands in another place than gamma, and no declaration changes"):
+        from_callable(layer_norm, None, "numpy")
+
+
 @pytest.mark.parametrize(
     ("function", "fixed"),
     [

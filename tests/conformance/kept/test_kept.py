@@ -143,5 +143,5 @@ def test_a_folder_that_cannot_be_used_is_told(tmp_path, monkeypatch, how):
     named = str(tmp_path / "file" / "folder")
     if how == "variable":
         monkeypatch.setenv("NORMSPEC_CACHE", named)
-    with pytest.raises(UnusableCache, match=r"cannot be used.*--no-cache"):
+    with pytest.raises(UnusableCache, match=r"cannot be used.*\(cache=False\)"):
         normspec.check("numpy", cache=named if how == "argument" else None)
