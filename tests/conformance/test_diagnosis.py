@@ -494,7 +494,7 @@ def test_each_violation_refers_to_its_cause():
     assert document["causes"][0]["faults"] == ["ln-eps-on-std"]
     assert document["causes"][0]["errata"]
     text = str(report)
-    assert text.index("Cause:") < text.index("✗ LN-F3")
+    assert text.index("Cause:") < text.index("\n✗ LN-F3")
     assert "\n✗ LN-F1" not in text, "what follows from the cause is one line"
 
 
