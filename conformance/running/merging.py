@@ -39,7 +39,7 @@ def judged(request: Request, executor: Executor, listener: Listener | None = Non
         found.sort(key=_order(units))  # several processes end their units in any order
         report = merged_report(request, executor.subjects(), [report for _, report in found], interrupted=interrupted)
         if share is not None and report.failures():
-            share.looking_for_declarations()
+            share.looking_for_causes()
         try:
             report = executor.explained(attrs.evolve(report, seconds=time.perf_counter() - started))
         except KeyboardInterrupt:  # all verdicts exist; only their explanations are missing, and the report says so

@@ -42,10 +42,10 @@ class Share:
             done = sum(self._weights[one] * told.share for one, told in self._last.items())
             self._tell(done, event.text)
 
-    def looking_for_declarations(self) -> None:
-        """Report that all units are done, and that the search for a declaration that removes violations begins."""
+    def looking_for_causes(self) -> None:
+        """Report that all units are done, and that the search begins for causes, and for declarations that excuse."""
         with self._lock:
-            self._tell(self._total, "looking for a declaration under which it would conform")
+            self._tell(self._total, "looking for causes")
 
     def _tell(self, done: float, text: str) -> None:
         passed = self._clock() - self._started
