@@ -139,7 +139,7 @@ def _both(operator: str) -> list[Description]:
         d(7, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="mixed", beta=HUGE),
         d(9, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="zeros", beta="mixed"),
         d(5, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="large", beta="mixed", cotangent="integers"),
-        d(6, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma=NEGATIVE, beta="mixed"),
+        d(8, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma=NEGATIVE, beta="mixed"),
         d(6, _PLAIN, "LN-F6", eps=NEGLIGIBLE_EPS, gamma="none", beta="none"),
         d(7, _PLAIN, "LN-F6", eps=NEGLIGIBLE_EPS, gamma="mixed", beta="none"),
         d(5, _PLAIN, "LN-F6", eps=NEGLIGIBLE_EPS, gamma="none", beta="mixed"),
