@@ -20,17 +20,11 @@ from .traceback_lines import short
 _HOLDING = ("body", "orelse", "finalbody", "handlers")
 
 
-def with_definition(target: Target, function: Any, module: ModuleType | None, name: str, file: str = "") -> Target:
-    """
-    The target, with the line that defines ``name`` in the module added to each binding, if that line is found.
-
-    ``file`` is the user's name for the module's file, if that was copied elsewhere under another name.
-    """
+def with_definition(target: Target, function: Any, module: ModuleType | None, name: str) -> Target:
+    """The target, with the line that defines ``name`` in the module added to each binding, if that line is found."""
     where = definition_of(function, module, name)
     if where is None:
         return target
-    if file and where.file == short(str(getattr(module, "__file__", ""))):
-        where = replace(where, file=file)
     return replace(target, bindings=tuple(replace(one, where=where) for one in target.bindings))
 
 

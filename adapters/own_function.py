@@ -34,6 +34,7 @@ from .own_model import model_target
 from .siblings import accepts_of, conventions_of, derivatives_of, known_violations_of, sibling
 from .signatures import attribute, has_modes, signature_of
 from .target import Target
+from .traceback_lines import name_file
 from .traits_before_import import traits_before_import
 
 
@@ -62,6 +63,8 @@ def from_name(
     ``file`` is the real path of FILE.py, if it differs.
     """
     place, _, name = target.rpartition(":")
+    if file:
+        name_file(file, place)
     before = traits_before_import(file or place, framework)
     module = load_file(file or place, named=place) if file_of(target) else load_module(place)
     function = _object_in(module, name, place)
@@ -75,7 +78,7 @@ def from_name(
         owner = module if last == name else None
         found = _target(target, function, _operator(last, operators, target), framework, module, owner, last, declared)
     found = replace(found, _traits={"cpu": before[found.framework]} if found.framework in before else {})
-    return with_definition(found, function, module, name, place if file else "")
+    return with_definition(found, function, module, name)
 
 
 def _object_in(module: ModuleType, name: str, place: str) -> Any:

@@ -22,6 +22,14 @@ _STANDARD = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "pla
 #: How many characters of a line are kept.
 _MOST = 200
 
+#: The user's names of files that were copied to this machine, by the path that each has here.
+_NAMES: dict[str, str] = {}
+
+
+def name_file(file: str, name: str) -> None:
+    """Let a file that was copied to this machine be told by the user's name for it."""
+    _NAMES[os.path.abspath(file)] = name
+
 
 def innermost(error: BaseException) -> SourceLine | None:
     """
@@ -60,6 +68,6 @@ def _is_own(file: str) -> bool:
 
 
 def short(file: str) -> str:
-    """The path of a file: relative if it is below the current folder, else absolute."""
+    """The path of a file: relative if it is below the current folder, else absolute; of a copy, the user's name."""
     whole, here = os.path.abspath(file), os.getcwd() + os.sep
-    return whole[len(here) :] if whole.startswith(here) else whole
+    return _NAMES.get(whole) or (whole[len(here) :] if whole.startswith(here) else whole)
