@@ -60,6 +60,7 @@ def part_is_the_operator(subject: Subject, case: Case) -> Iterator[Finding]:
     """With the operator itself as a part, values and gradients are those of the block inside the block."""
     _ = subject.observe(case).outputs
     gradients = _has_gradients(subject, case)
+    # A fusion is handed several tensors, which the operator does not take.
     nested = [(role, with_itself(case, role)) for role in before_y(case) if role != "fuse"]
     subject.prefetch(case, _calls(subject, [one for _, one in nested], gradients=gradients))
     for role, one in nested:

@@ -48,11 +48,12 @@ def large(case: Case) -> frozenset[Hashable]:
 
 
 @attrs.define
-class _Look:
+class _Use:
     """
-    What a case is good for, seen once for all dtypes: on which checks it runs, and its traits.
+    What a case is good for: the checks that run on it, and its traits.
 
-    None of this depends on the dtype (a test holds us to it), so it is seen in float16, where every check is at home.
+    This does not depend on the dtype (a test says so), so it is found once. It is found in float16, because only a
+    16-bit dtype has float32 parameters beside it.
     """
 
     traits: frozenset[Hashable]
@@ -75,17 +76,17 @@ def _in_any_dtype(description: Description) -> Case:
 
 
 @lru_cache
-def _usual(operator: str) -> tuple[When, ...]:
-    """What the checks of an operator ask of a case: all at once, since a case is built for them."""
+def _conditions(operator: str) -> tuple[When, ...]:
+    """What each check of an operator asks of a case."""
     return tuple(check.when for check in checks_of(operator))
 
 
 # An operator has some 600 cases in the ranks that its bindings take, and its dtypes are judged one after the other.
 @lru_cache(maxsize=1024)
-def _look(description: Description) -> _Look:
+def _use_of(description: Description) -> _Use:
     case = _in_any_dtype(description)
-    runs = {when: when(case) for when in _usual(description.operator)}
-    return _Look(traits_of(description, case), large(case), case.x.shape, description, runs)
+    runs = {when: when(case) for when in _conditions(description.operator)}
+    return _Use(traits_of(description, case), large(case), case.x.shape, description, runs)
 
 
 def select_cases(
@@ -103,11 +104,11 @@ def select_cases(
     covers every trait of the cases, and all cases of checks on 16-bit data alone, which no other dtype has. With
     ``first`` it also covers every large shape of the sweep of sizes.
     """
-    looks = {description: _look(description) for description in descriptions}
+    uses = {description: _use_of(description) for description in descriptions}
     asking: dict[Description, frozenset[Hashable]] = {}
-    for description, look in looks.items():
-        found = look.traits if varied else look.large if first else frozenset()
-        asking[description] = look.asking(checks) | found
+    for description, use in uses.items():
+        found = use.traits if varied else use.large if first else frozenset()
+        asking[description] = use.asking(checks) | found
     wanted: dict[Hashable, int] = {
         check.requirement: len(descriptions) if varied and check.is_of_16_bits else minimum for check in checks
     }
@@ -122,11 +123,11 @@ def select_cases(
             if not left:
                 break
 
-            def use(one: Description) -> tuple[bool, int]:
-                return looks[one].shape in shapes, sum(met[other] < wanted[other] for other in asking[one])
+            def value(one: Description) -> tuple[bool, int]:
+                return uses[one].shape in shapes, sum(met[other] < wanted[other] for other in asking[one])
 
-            best = max(left, key=use)  # among equals the first: the fixed deck comes before generated cases
+            best = max(left, key=value)  # among equals the first: the fixed deck comes before generated cases
             chosen.add(best)
-            shapes.add(looks[best].shape)
+            shapes.add(uses[best].shape)
             met.update(asking[best])
     return [description for description in descriptions if description in chosen]

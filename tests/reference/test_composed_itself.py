@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,32 +37,19 @@ def half(z: Array) -> Array:
     return 0.5 * z
 
 
+def block_in_block(block: Callable[..., Array], v: dict[str, Array]) -> Array:
+    """A block whose sublayer is that block with other parameters and another eps."""
+    return block(v["x"], lambda z: block(z, bent(v), v["a"], v["b"], eps=0.5), v["gamma"], v["beta"], eps=EPS)
+
+
 #: Operator -> the parts of the outer call, with itself for the operator, and y by the functions of the reference.
 CALLS: dict[str, tuple[Callable[[Part], dict[str, Any]], Callable[[dict[str, Array]], Array]]] = {
     "residual": (
         lambda itself: {"branch": itself},
         lambda v: reference.residual(v["x"], lambda z: reference.residual(z, bent(v))),
     ),
-    "pre_norm": (
-        lambda itself: {"sublayer": itself},
-        lambda v: reference.pre_norm(
-            v["x"],
-            lambda z: reference.pre_norm(z, bent(v), v["a"], v["b"], eps=0.5),
-            v["gamma"],
-            v["beta"],
-            eps=EPS,
-        ),
-    ),
-    "post_norm": (
-        lambda itself: {"sublayer": itself},
-        lambda v: reference.post_norm(
-            v["x"],
-            lambda z: reference.post_norm(z, bent(v), v["a"], v["b"], eps=0.5),
-            v["gamma"],
-            v["beta"],
-            eps=EPS,
-        ),
-    ),
+    "pre_norm": (lambda itself: {"sublayer": itself}, partial(block_in_block, reference.pre_norm)),
+    "post_norm": (lambda itself: {"sublayer": itself}, partial(block_in_block, reference.post_norm)),
     "highway": (
         lambda itself: {"transform": BENT, "gate": itself},
         lambda v: reference.highway(v["x"], bent(v), lambda z: reference.highway(z, bent(v), half)),
