@@ -103,9 +103,8 @@ def repeats_agree(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from repetitions(subject, case).findings
     yield Finding(case, violated=False)
     yield from settings_changed(subject, case)
-    if "CM-S1" not in case.requirements:
-        yield from one_value_changed(subject, case)
-        yield from memory_used_again(subject, case)
+    yield from one_value_changed(subject, case)
+    yield from memory_used_again(subject, case)
 
 
 @check("CM-P3")

@@ -34,6 +34,7 @@ from .patterns.pattern import Pattern
 from .search import Search
 from .second import SecondSearch
 from .violations import is_violation
+from .wrong_in_inference import leading_in_inference, search_in_inference
 
 #: The dtypes, those that show a mistake best first: float32 does not lose it in roundings; 16 bits hide what is small.
 DTYPES_BY_CLARITY = ("float32", "float64", "float16", "bfloat16")
@@ -122,7 +123,7 @@ def _causes_of_binding(
             explained = () if found is None else found.explains
             unexplained.update(one.requirement for one in here if one.requirement not in explained)
     named = frozenset(name for cause in causes if cause.faults for name in cause.explains)
-    causes = causes or _descriptions(nameless)
+    causes = causes or _causes_in_inference(run, target, binding, nameless, report) or _descriptions(nameless)
     return causes + [
         _cause_of_excuse(excuse, left)
         for excuse in in_one_class(excuses)
@@ -169,6 +170,32 @@ def _descriptions(nameless: Sequence[Search]) -> list[Cause]:
             if one is not None:
                 causes.append(_cause(search.subject, one.sentence, one.explains[0], one.explains, begins=one.begins))
     return causes
+
+
+def _causes_in_inference(
+    run: Run, target: Target, binding: Binding, nameless: Sequence[Search], report: Report
+) -> list[Cause]:
+    """The mistakes, or the descriptions, of a binding whose y is wrong in inference mode only; else none."""
+    causes: list[Cause] = []
+    described: list[Search] = []
+    leading = ""
+    for search in nameless:
+        leading = leading or leading_in_inference(search.violations)
+        there = search_in_inference(_subject(run, target, binding, search.subject.dtype, report)) if leading else None
+        found = None if there is None else there.alone or there.together
+        if found is not None:
+            causes += _causes_of(search.subject, found)
+        elif there is not None:
+            described.append(there)
+    return [
+        attrs.evolve(
+            one,
+            sentence=f"In inference mode only: {one.sentence[:1].lower()}{one.sentence[1:]}",
+            explains=(leading,),
+            **_requirement_fields(leading),
+        )
+        for one in causes or _descriptions(described)
+    ]
 
 
 def _causes_of(subject: Subject, found: Explanation) -> list[Cause]:

@@ -116,11 +116,14 @@ def _answer_to_check(check: Check, subject: Subject, case: Case) -> Answer:
 
 
 def _outcome_of(found: Finding, subject: Subject) -> ComparisonOutcome:
+    note = _without_numbers(found.note)
     if not (found.violated and found.judged):
-        return ComparisonOutcome(found.output)
+        return ComparisonOutcome(found.output, note=note)
     unit, bitwise = FORMATS[subject.format].unit_roundoff, found.envelope == 0 and found.elements is None
-    words = found.note if found.failure in _VERBATIM or bitwise else found.failure or _without_numbers(found.note)
-    outcome = ComparisonOutcome(found.output, words or "wrong", found.index, found.expected, found.got, bitwise, unit)
+    words = found.note if found.failure in _VERBATIM or bitwise else found.failure or note
+    outcome = ComparisonOutcome(
+        found.output, words or "wrong", note, found.index, found.expected, found.got, bitwise, unit
+    )
     seen = found.elements
     if seen is None:
         return outcome

@@ -34,6 +34,34 @@ class DoubleBackwardDetached(Rows):
         return np.zeros_like(p.xhat)
 
 
+@fault(
+    "double-backward-saved-statistics",
+    ln="LN-G9",
+    bn="BN-G10",
+    kind="second-order",
+    sources=issue("pytorch/pytorch#186256"),
+)
+class DoubleBackwardSavedStatistics(Rows):
+    """Takes the saved mean and 1 / sqrt(var + eps) for constants in the double backward pass."""
+
+    def second_order(self, p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+        x_bar, gamma_bar, g_bar = super().second_order(p, a, b, c)
+        s = p.statistics
+        if s.fixed:
+            return x_bar, gamma_bar, g_bar
+        moved = a * self.row_mean(p.h * p.xhat) + p.h * self.row_mean(a * p.xhat)
+        return s.rstd * (b * p.g - s.rstd * moved), gamma_bar, g_bar
+
+
+@fault("double-backward-saved-xhat", ln="LN-G9", bn="BN-G10", kind="second-order")
+class DoubleBackwardSavedXhat(Rows):
+    """Takes the saved xhat for a constant in the double backward pass, so that nothing reaches x."""
+
+    def second_order(self, p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+        x_bar, gamma_bar, g_bar = super().second_order(p, a, b, c)
+        return x_bar if p.statistics.fixed else np.zeros_like(x_bar), gamma_bar, g_bar
+
+
 @fault("double-backward-sign", ln="LN-G9", bn="BN-G10", kind="second-order", sources=issue("pytorch/pytorch#196700"))
 class DoubleBackwardSign(Rows):
     """Adds the curvature where it should subtract it."""

@@ -327,6 +327,8 @@ class ResultsKeptByFirstValues(Groups):
 class StatisticsKept(Groups):
     """Keeps the statistics of the last x, and takes them for those of an x with the same sign."""
 
+    #: The statistics of an x with no more values are not kept.
+    most_not_kept = 0
     handed: Array | None = None
     #: The sign, and what it stands for; and the x itself, so that nothing else has its identity or its memory.
     kept: tuple[object, Statistics, Array] | None = None
@@ -340,6 +342,8 @@ class StatisticsKept(Groups):
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
         assert self.handed is not None
+        if self.handed.size <= self.most_not_kept:
+            return super().statistics(x, eps)
         key = self.sign(self.handed), self.handed.shape, x.shape, x.dtype, float(eps)
         if self.kept is None or self.kept[0] != key:
             self.kept = key, super().statistics(x, eps), self.handed
@@ -355,12 +359,26 @@ class StatisticsKeptBySum(StatisticsKept):
         return math.fsum(values) if np.isfinite(values).all() else values.tobytes()
 
 
+@fault("statistics-of-large-calls-kept-by-sum", ln="CM-P2", bn="CM-P2", kind="state")
+class StatisticsOfLargeCallsKeptBySum(StatisticsKeptBySum):
+    """Keeps statistics under the sum of x where x has more than 64 values."""
+
+    most_not_kept = 64
+
+
 @fault("statistics-kept-by-identity", ln="CM-P2", bn="CM-P2", kind="state")
 class StatisticsKeptByIdentity(StatisticsKept):
     """Keeps statistics on the array object x, and takes them for those of what is written into it later."""
 
     def sign(self, x: Array) -> object:
         return id(x)
+
+
+@fault("statistics-of-large-calls-kept-by-identity", ln="CM-P2", bn="CM-P2", kind="state")
+class StatisticsOfLargeCallsKeptByIdentity(StatisticsKeptByIdentity):
+    """Keeps statistics on the array object x where x has more than 1000 values."""
+
+    most_not_kept = 1000
 
 
 @fault("statistics-kept-by-address", ln="CM-P2", bn="CM-P2", kind="state")

@@ -20,6 +20,7 @@ from ..cases.case import Case
 from ..cases.description import Description
 from .call_log import LoggedCall, LoggingSession
 from .calls import checked_derivatives, checked_shapes
+from .inference_session import InferenceSession
 from .library import Library
 from .observation import Observation
 from .translated import TranslatedSession, Translation
@@ -49,6 +50,8 @@ class CallingSubject:
     forward_only: bool = False
     #: The only mode of batch_norm that it is judged in; empty for both.
     mode: str = ""
+    #: Whether all its calls are made in inference mode, to find out what is wrong there.
+    in_inference: bool = False
     #: Whether its calls are slow. If so, fewer cases run on it.
     slow: bool = False
     #: How often one call is repeated to provoke a race (CM-P2, CM-P3).
@@ -105,6 +108,8 @@ class CallingSubject:
             translation = self._translation
             if translation:
                 session = cast(Session, TranslatedSession(session, translation))
+            if self.in_inference:
+                session = cast(Session, InferenceSession(session))
             self._logging = LoggingSession(session, self.log)
             self._session = cast(Session, self._logging)
         return self._session

@@ -156,6 +156,33 @@ def test_what_another_y_in_inference_mode_brings_about(in_inference: Callable[..
     assert all(leading == ("LN-L15",) for name, leading in follows.items() if name not in standing)
 
 
+def with_ten_times_eps(call: Call, x: np.ndarray, *arguments: Any, eps: float, **settings: Any) -> np.ndarray:
+    """Ten times eps."""
+    return call(x, *arguments, eps=10 * eps, **settings)
+
+
+def scaled(call: Call, x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
+    """No mistake of the library."""
+    return (call(x, *arguments, **settings) * 1.25).astype(x.dtype)
+
+
+@pytest.mark.parametrize(
+    ("in_inference", "sentence", "faults"),
+    [
+        (with_ten_times_eps, "In inference mode only: uses ten times the eps given.", ("ln-eps-tenfold",)),
+        (scaled, "In inference mode only: y is 5/4 times the right value.", ()),
+    ],
+)
+def test_the_cause_of_what_is_wrong_in_inference_mode_only(
+    in_inference: Callable[..., Any], sentence: str, faults: tuple[str, ...]
+) -> None:
+    """The mistake is looked for in calls in that mode, and told once for all dtypes."""
+    report = run(layer(in_inference), dtypes=("float32", "float64"), requirements=("LN-F1", "LN-L15"), explain=True)
+    (cause,) = report.causes
+    assert (cause.sentence, cause.faults, cause.explains) == (sentence, faults, ("LN-L15",))
+    assert cause.dtypes == ("float32", "float64")
+
+
 def with_own_eps(call: Call, x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
     """The fused path of a block has an eps of its own."""
     return call(x, *arguments, **{**settings, "eps": 1e-5})
