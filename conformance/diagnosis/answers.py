@@ -15,7 +15,7 @@ from ..judging.findings import ratios
 _TWO_FUNCTIONS = 2.0
 
 #: A wrong step has roundings that the right one need not have: a few, of a value that the envelope does not know.
-_EXTRA_ROUNDINGS = 4.0
+EXTRA_ROUNDINGS = 4.0
 
 #: An answer is clearly wrong if it is off by this many times what two functions with the same mistake may differ by. An
 #: agreement is then accurate to a tenth of the error, so rounding cannot cause it.
@@ -56,7 +56,7 @@ class Values:
         """
         right, here = np.abs(self.expected), np.abs(self.got)
         larger = _largest(here) / _largest(right) if _largest(right) else 1.0
-        return _TWO_FUNCTIONS * (self.envelope * max(larger, 1.0) + _EXTRA_ROUNDINGS * self.unit * here) + self.unstable
+        return _TWO_FUNCTIONS * (self.envelope * max(larger, 1.0) + EXTRA_ROUNDINGS * self.unit * here) + self.unstable
 
     def worst_error(self) -> float:
         """How far the worst value is from the exact one, in units of the slack; infinite if it is not finite."""
@@ -166,6 +166,8 @@ class Answer:
     words: str = ""
     #: All comparisons of a check, in its order.
     comparisons: tuple[ComparisonOutcome, ...] = ()
+    #: The inputs that no gradient reaches, if that is how the call failed.
+    missing: tuple[str, ...] = ()
 
     @property
     def clearly_wrong(self) -> bool:

@@ -31,17 +31,20 @@ def follow(candidate: Candidate, question: Question, gradients: Answer) -> bool:
     Whether each of a target's gradients on a case is the candidate's own, or the derivative of what that computes.
 
     Each derivative is taken along one direction, by central differences in float64. It proves nothing where it is not
-    finite or the function is not smooth.
+    finite or the function is not smooth. A framework gives no gradient of an input that y does not depend on.
     """
     case, own = question.case, candidate.answer(question)
-    if case.record.composed or gradients.words or own.words:
+    if own.words:
         return False
+    if gradients.words:
+        return bool(gradients.missing) and not any(_moves(candidate, case, name) for name in gradients.missing)
     own = candidate.unstable_answer(question)
     for name, value in gradients.values.items():
-        given = case.inputs[name[1:]]
-        if given is None or not np.isfinite(value.got).all() or (name in own.values and value.agrees(own.values[name])):
+        given, there = case.inputs[name[1:]], own.values.get(name)
+        if given is None or not np.isfinite(value.got).all() or (there is not None and value.agrees(there)):
             continue
-        difference = _Difference.of(_forward(candidate), case, name[1:], value)
+        unstable = value if there is None else attrs.evolve(value, unstable=there.unstable)
+        difference = _Difference.of(_forward(candidate, case), case, name[1:], unstable)
         if np.isfinite(difference.derivative) and not difference.apart(value.got) <= difference.slack:
             return False
     return True
@@ -89,10 +92,18 @@ class _Difference:
         return abs(float((gradient * self.along).sum()) - self.derivative)
 
 
-def _forward(candidate: Candidate) -> Forward:
+def _moves(candidate: Candidate, case: Case, name: str) -> bool:
+    """Whether a candidate's y moves with an input."""
+    given = case.inputs[name]
+    if given is None:
+        return False
+    along = _STEPS["float64"] * _direction(case, name, given)
+    return bool(_derivative(_forward(candidate, case), case, name, along, "float64"))
+
+
+def _forward(candidate: Candidate, case: Case) -> Forward:
     def y_of(inputs: Mapping[str, np.ndarray | None], settings: Mapping[str, Any]) -> np.ndarray:
-        y = candidate.implementation.call(*inputs.values(), **settings)
-        return y[0] if isinstance(y, tuple) else y
+        return candidate.subject.session.call(inputs, settings, parts=case.parts)[0]["y"]
 
     return y_of
 
@@ -102,6 +113,8 @@ def _direction(case: Case, name: str, given: np.ndarray) -> np.ndarray:
     random = case.random(f"direction of {name}").random(values.size).reshape(values.shape) + 0.5
     if name != "x" or not values.size:
         return random
+    if not case.record.normalises:
+        return random * np.ptp(values)
     layout = Layout.of(case.operator, values.shape, case.settings)
     spread = np.ptp(layout.rows(values), axis=1, keepdims=True)
     return random * layout.back(np.broadcast_to(spread, (layout.count, layout.size)))

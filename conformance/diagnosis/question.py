@@ -16,7 +16,7 @@ from ..checks.registry import Check
 from ..engine.tally import Tally, findings
 from ..judging.findings import Finding
 from ..judging.subject import Subject
-from .answers import Answer, ComparisonOutcome, Values
+from .answers import EXTRA_ROUNDINGS, Answer, ComparisonOutcome, Values
 
 #: Failures that are not about numbers. The same mistake gives the same words, shapes and dtypes included.
 _VERBATIM = ("count", "shape", "dtype", "missing")
@@ -60,12 +60,14 @@ class Question:
         try:
             found = subject.results(case, gradients=self.derivative)
         except CALL_FAILED as failure:
-            return Answer(words=how_it_fails(failure))
+            missing = failure.missing if isinstance(failure, MissingGradient) else ()
+            return Answer(words=how_it_fails(failure), missing=missing)
         exact = truth.gradients() if self.derivative else truth.outputs()
         values: dict[str, Values] = {}
         for name, got in found.items():
             if name != self.ignored_output and exact.get(name) is not None:
-                values[name] = Values.of(got, exact[name], subject.bound(case, name)(False))
+                found_here = Values.of(got, exact[name], subject.bound(case, name)(False))
+                values[name] = _with_terms(found_here, case, name)
         return Answer(values)
 
 
@@ -129,7 +131,14 @@ def _outcome_of(found: Finding, subject: Subject) -> ComparisonOutcome:
         return outcome
     judged = seen.ratio >= 0
     got, expected, envelope = (np.where(judged, one, 0.0) for one in (seen.got, seen.expected, seen.envelope))
-    return attrs.evolve(outcome, values=Values(got, expected, envelope, unit))
+    return attrs.evolve(outcome, values=_with_terms(Values(got, expected, envelope, unit), found.case, found.output))
+
+
+def _with_terms(values: Values, case: Case, output: str) -> Values:
+    """The values; with a wrong formula y may be a sum with x, whose roundings stay where the terms cancel."""
+    if not case.record.composed or output != "y" or values.got.shape != case.x.shape:
+        return values
+    return attrs.evolve(values, unstable=EXTRA_ROUNDINGS * values.unit * np.abs(case.x.astype(np.float64)))
 
 
 def _outcome_of_accepted(found: Finding, subject: Subject) -> ComparisonOutcome:

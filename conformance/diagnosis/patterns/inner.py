@@ -107,7 +107,9 @@ def _ratio(one: ObservedResult) -> Values | None:
     if steps.n < _MIN_VALUES or not np.isfinite(xhat).all() or not one.judged.all():
         return None
     slack = steps.rows(one.slack / np.abs(steps.gamma))
-    found = [_ratio_of(*rows) for rows in zip(xhat, *parts, slack, strict=True)]
+    found = [ratio for rows in zip(xhat, *parts, slack, strict=True) if (ratio := _ratio_of(*rows)) is not None]
+    if len(found) < len(xhat):  # something else is wrong with y
+        return None
     got, unsure = (np.array(each) for each in zip(*found, strict=True))
     known = unsure <= _MOST_UNSURE
     return Values(np.where(known, got, 1.0), np.ones(got.shape), np.where(known, unsure, np.inf), one.values.unit)
@@ -117,17 +119,15 @@ def _ratio(one: ObservedResult) -> Values | None:
 _MIN_VALUES = 4
 
 
-def _ratio_of(xhat: Array, x: Array, f: Array, slack: Array) -> tuple[float, float]:
-    """The factor of x relative to that of f, if xhat is a sum of both plus a constant; and how unsure it is."""
+def _ratio_of(xhat: Array, x: Array, f: Array, slack: Array) -> tuple[float, float] | None:
+    """The factor of x relative to that of f, and how unsure it is; None if xhat is no sum of both plus a constant."""
     columns = np.stack([x - x.mean(), f - f.mean()], axis=1)
     if not columns.any(axis=0).all() or np.linalg.matrix_rank(columns) < 2:
         return 1.0, np.inf
     inverse = np.linalg.pinv(columns)
     (a, b), (da, db) = inverse @ (xhat - xhat.mean()), np.abs(inverse) @ (2 * slack)
     left = np.abs(columns @ (a, b) - (xhat - xhat.mean())) > 2 * slack + np.abs(columns) @ (da, db)
-    if left.any():
-        return np.nan, 0.0
-    return a / b, (da + abs(a / b) * db) / abs(b)
+    return None if left.any() else (a / b, (da + abs(a / b) * db) / abs(b))
 
 
 def _of_layer_norm(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]:

@@ -29,6 +29,8 @@ _SMALL = (3, 4, 5, 7, 8, 9)
 _AGAIN = 3
 #: Wrong results are examined up to this many times the first wrong size.
 _NEAR = 3
+#: The values of two sizes change the same error by less than this factor; those of many sizes by less than its square.
+_ALIKE = 2
 #: Powers of two, and sizes with many divisors. If they are right, a block that divides them may be the reason.
 _POWERS = tuple(1 << power for power in range(1, 14))
 _DIVISIBLE = (48, 96, 192, 720, 768, 1000, 2520, 3072, 3840)
@@ -238,12 +240,18 @@ class _Sizes:
         self._look([*_SMALL, wrong // 2, 2 * right, 3 * right + 1, *_LOOKED_AT])
         clause = f"right from {right} {{0}} on, wrong up to {wrong}"  # what is wrong comes last: "there" follows it
         rule = SizeRule(lambda size: size <= wrong, clause, f"up to {wrong} {{0}}")
-        if share := self._same_error(wrong, right):
-            error = (
-                f"by about as much at every number of {{0}}, up to {written_share(share)} of the largest right value"
-            )
-            clause = f"off {error}: that is allowed from {right} on, and wrong up to {wrong}"
-            rule = attrs.evolve(rule, clause=clause)
+        small, share, beside, beyond = (
+            max((one for size in sizes for one in self._errors(size, wrong)), default=0.0)
+            for sizes in (_SMALL[:2], (wrong,), (right,), (2 * right, 3 * right + 1))
+        )
+        if beside * _ALIKE >= share:  # the error goes on, and is allowed from there on
+            if small > _ALIKE**2 * share:  # what is wrong at every size, by less and less, is not about sizes
+                return None
+            if beyond * _ALIKE**2 >= share:
+                most = f"up to {written_share(share)} of the largest right value"
+                error = f"by about as much at every number of {{0}}, {most}"
+                clause = f"off {error}: that is allowed from {right} on, and wrong up to {wrong}"
+                rule = attrs.evolve(rule, clause=clause)
         if not (self._holds(rule) and self._stays(wrong, wrong=True) and self._stays(right, wrong=False)):
             return None
         if self.extent.name in _OTHER_EXTENT:  # with less of the other extent a limit on all values would lie higher
@@ -252,14 +260,6 @@ class _Sizes:
                 return None
         at_these = (self.case(size) for size, is_wrong in sorted(self.known.items()) if is_wrong)
         return Threshold(self.extent, 0, rule, tuple(case for case in at_these if case is not None))
-
-    def _same_error(self, wrong: int, right: int) -> float:
-        """The largest error, in parts of the largest right value, if right sizes have it too; otherwise 0."""
-        share, next_to_it, beyond = (
-            max((one for size in sizes for one in self._errors(size, wrong)), default=0.0)
-            for sizes in ((wrong,), (right,), (2 * right, 3 * right + 1))
-        )
-        return share if next_to_it >= share / 2 and beyond >= share / 4 else 0.0
 
     def _errors(self, size: int, wrong: int) -> Iterator[float]:
         """The errors at a size, of the results that are wrong at another, in parts of their largest right value."""
