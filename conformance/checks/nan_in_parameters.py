@@ -70,7 +70,7 @@ def _shown(
     infinite = not case.record.composed and name not in case.record.statistics
     for poison in (np.nan, *((np.copysign(np.inf, float(given[place])),) if infinite else ())):
         bad = case.replace(**{name: with_value(given, place, poison)})
-        note, nan = f"{'a NaN' if np.isnan(poison) else poison} in {what} was swallowed", bool(np.isnan(poison))
+        note, nan = f"{'a NaN' if np.isnan(poison) else poison} in {what} does not show here", bool(np.isnan(poison))
         outputs = OPERATORS[bad.operator].outputs
         if any(one in outputs for one in masks):
             for where_called, found in subject.outputs_in_modes(bad):

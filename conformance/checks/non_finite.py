@@ -157,7 +157,7 @@ def _judged(
                 note = f"{what}{way.words}: {why}"
                 yield Finding(bad, violated=True, output="y", note=note, failure=failure_shown(failed))
             continue
-        for finding in judge_shown(bad, results, masks, f"{what} was swallowed{way.words}", nan=nan):
+        for finding in judge_shown(bad, results, masks, f"{what} does not show here{way.words}", nan=nan):
             if not (finding.violated and way.layout and not way.is_right(subject, case)):  # CM-V1 is about x misread
                 yield finding
 

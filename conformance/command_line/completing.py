@@ -99,11 +99,12 @@ def _studies() -> Iterable[str]:
 def _explained() -> Iterable[str]:
     from ...spec.conventions import CONVENTIONS
     from ...spec.errata import errata
+    from ...spec.words import words
     from ..explaining.explaining import ALL, FAULTS
     from ..faults import registered
 
     faults = (fault.name for fault in registered())
-    return (*_selections(), *errata(), *_operators(), *CONVENTIONS, ALL, FAULTS, *faults)
+    return (*_selections(), *errata(), *_operators(), *CONVENTIONS, *words(), ALL, FAULTS, *faults)
 
 
 TARGETS = completing(_targets, files=True)

@@ -14,6 +14,7 @@ from ...spec import Requirement, requirements
 from ...spec.convention_sections import convention
 from ...spec.errata import Erratum, errata
 from ...spec.operators import Operator
+from ...spec.words import Word
 from ..explaining.explaining import ALL, FAULTS, Declaration, Found, meant, search
 from ..reporting.explained import (
     print_erratum,
@@ -23,6 +24,7 @@ from ..reporting.explained import (
     print_mistake,
     print_operator,
     print_requirement,
+    print_word,
 )
 from ..reporting.explained_convention import print_convention
 from ..reporting.layout import console_on
@@ -49,6 +51,8 @@ def _printers(word: str) -> list[Callable[[Console], None]]:
         if mentioned is not None and not mentioned.passages:
             printers.append(partial(print_found, attrs.evolve(mentioned, explained=True)))
         return printers
+    if isinstance(thing, Word):
+        return [partial(print_word, thing)]
     if isinstance(thing, Found):
         return [partial(print_found, thing)]
     return [partial(print_mistake, one) for one in thing]
@@ -57,7 +61,7 @@ def _printers(word: str) -> list[Callable[[Console], None]]:
 @click.command()
 @click.argument(
     "words",
-    metavar="[ID|FAULT|OPERATOR|CONVENTION|TEXT|all|faults]...",
+    metavar="[ID|FAULT|OPERATOR|CONVENTION|WORD|TEXT|all|faults]...",
     nargs=-1,
     shell_complete=completing.EXPLAINED,
 )
@@ -67,9 +71,9 @@ def explain(words: tuple[str, ...]) -> int:
 
     A requirement (LN-F3) has its sentence, formula, reason, the faults that it excludes, what they cost on ordinary
     data, computed now, and how one is corrected. A convention (storage=H2, storage or H2) has its values and what they
-    cost. A subject (gradients) or a bundle (strict) lists its requirements, and any other text is searched for:
-    "std + eps". Without a word it lists all these names; `faults` lists the faults, and `all` prints every requirement
-    and erratum.
+    cost. A subject (gradients) or a bundle (strict) lists its requirements, a word of the pages (envelope) has its
+    meaning, and any other text is searched for: "std + eps". Without a word it lists all these names; `faults` lists
+    the faults, and `all` prints every requirement and erratum.
     """
     found = [printer for word in words for printer in _printers(word)] or [print_index]
     console = console_on(sys.stdout)

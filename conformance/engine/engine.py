@@ -350,8 +350,8 @@ class Run:
         elif verdict is Verdict.PASS:
             reason = ""
         elif verdict is Verdict.NOT_EXERCISED and complete:
-            reason = "no case that this binding takes could judge it"
-            reason = f"cannot be judged while {tally.blocked_by} is violated" if tally.blocked_by else reason
+            reason = "no case that it takes could judge it"
+            reason = f"its cases violate {tally.blocked_by}, which it rests on" if tally.blocked_by else reason
         return tally.result(subject, finding, reason=reason, violated_on=description, upstream=upstream)
 
 

@@ -151,6 +151,8 @@ class Tally:
     ) -> Result:
         """The result that reports this tally, with the finding to be shown and the reason for the verdict."""
         verdict = self.verdict
+        # The case that is shown was made plainer, and its error may be larger by that.
+        ratio = max((one for one in (self.ratio, shown and shown.ratio) if one is not None), default=None)
         return Result(
             target=subject.target.name,
             binding=subject.binding.name,
@@ -162,7 +164,7 @@ class Tally:
             mode="eager",
             verdict=verdict,
             # If the violation is not an error of a magnitude, errors within the envelope say nothing about it.
-            ratio=None if verdict.is_violation and (self.ratio or 0.0) <= 1 else self.ratio,
+            ratio=None if verdict.is_violation and (ratio or 0.0) <= 1 else ratio,
             ratios=dict(self.ratios),
             kinds=dict(self.kinds),
             cases=self.judged,

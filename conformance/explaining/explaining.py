@@ -1,8 +1,8 @@
 """
 The meaning of a word or a text to `normspec explain`.
 
-It is a requirement, an erratum, a fault, an operator or a convention; or a selection as for `--only`; or else text to
-search for.
+It is a requirement, an erratum, a fault, an operator, a convention or a defined word; or a selection as for `--only`;
+or else text to search for.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ...spec.errata import Erratum, errata
 from ...spec.errors import NormspecError, choices
 from ...spec.operators import OPERATORS, Operator, operator_spelt
 from ...spec.reader import pages
+from ...spec.words import Word, words
 from ..faults.registry import Fault
 from ..requests.choosing import UnknownSelection, replacement, selected
 
@@ -83,7 +84,7 @@ class Declaration:
     value: str = ""
 
 
-def meant(word: str) -> Requirement | Erratum | Operator | Declaration | Found | tuple[Mistake, ...]:
+def meant(word: str) -> Requirement | Erratum | Operator | Declaration | Word | Found | tuple[Mistake, ...]:
     """
     Return what a word names or selects, in upper or lower case, or else everything that mentions it.
 
@@ -98,6 +99,8 @@ def meant(word: str) -> Requirement | Erratum | Operator | Declaration | Found |
         return OPERATORS[word.lower()]
     if declaration := _declaration(word):
         return declaration
+    if word.strip().lower() in words():
+        return words()[word.strip().lower()]
     if successors := withdrawn().get(id):
         raise NothingToExplain(f"{id} was withdrawn; {replacement(successors)}")
     named = tuple(one for one in mistakes() if word.lower() in _names(one))
@@ -152,8 +155,8 @@ def search(text: str) -> Found | None:
     without its ending. If no requirement, erratum or fault does, look through the pages. None if nothing is found.
     """
     phrase = _plain(text)
-    words = [_plain(word) for word in text.split() if re.search(r"\w", word)]
-    ways = ([phrase] if phrase else [], words, [_stem(word) for word in words])
+    each = [_plain(word) for word in text.split() if re.search(r"\w", word)]
+    ways = ([phrase] if phrase else [], each, [_stem(word) for word in each])
     for tests in ways:
         found = Found(
             text,

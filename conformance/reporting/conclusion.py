@@ -52,6 +52,11 @@ def target_conclusion(report: Outcome) -> tuple[str, str]:
     failures, errors = report.failures(), report.errors()
     broken = several(violated(failures), 8)
     broken = f"{len({r.requirement for r in failures})} violated: {broken}"
+    if report.lost and len(report.unchecked) == len(report.targets) and not failures:
+        return (
+            f"PARTIAL: nothing could be judged: {errors[0].reason}." if errors else "NOTHING WAS CHECKED",
+            "bold yellow",
+        )
     if report.partial:
         found = broken if failures else "no violation so far"
         words = f"PARTIAL: stopped before the end ({found}). What is shown was established; the rest was not."

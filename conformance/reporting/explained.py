@@ -15,6 +15,7 @@ from ...spec.conventions import CONVENTIONS
 from ...spec.errata import Erratum, errata
 from ...spec.operators import OPERATORS, Operator
 from ...spec.reader import LINK
+from ...spec.words import Word, words
 from ..explaining.costs import EPS, costs, measured_dtype
 from ..explaining.explaining import Found, Mistake, mistakes
 from ..explaining.mending import mended
@@ -128,10 +129,18 @@ def print_operator(operator: Operator, console: Console) -> None:
         titles = {one.id: _title(one) for one in own if one.subject == subject}
         _print_names(subject or "Requirements", titles, console)
         console.print()
-    words = "Requirements with the prefix CM- apply to every operator: `normspec explain` without a word lists them."
-    print_prose(Text(words), console)
+    rest = "Requirements with the prefix CM- apply to every operator: `normspec explain` without a word lists them."
+    print_prose(Text(rest), console)
     console.print()
     print_address(operator.file or address(operator.name), console)
+
+
+def print_word(word: Word, console: Console) -> None:
+    """Print what a word of the pages means, and the address of the page that says it."""
+    print_heading(word.word, "word", "", console)
+    print_prose(Text(re.sub(r"`", "", LINK.sub(r"\1", word.meaning)).strip()), console)
+    console.print()
+    print_address(address("notation", "words"), console)
 
 
 def print_found(found: Found, console: Console) -> None:
@@ -176,6 +185,7 @@ def print_index(console: Console) -> None:
     for heading, names in (
         ("Operators", OPERATORS),
         ("Conventions", CONVENTIONS),
+        ("Words", words()),
         ("Subjects and bundles, which --only and --require take", [*map(subject_of, subjects()), *bundles()]),
     ):
         print_prose(Text(heading, "bold"), console)
@@ -183,10 +193,8 @@ def print_index(console: Console) -> None:
         console.print()
     print_prose(Text("Faults", "bold"), console)
     count = sum(len(one.faults) for one in mistakes())
-    words = (
-        f"{count:,} known mistakes: `normspec explain faults` lists them, `normspec explain LN-F3` those against LN-F3"
-    )
-    print_prose(Text(words), console, indent=2)
+    rest = "`normspec explain faults` lists them, `normspec explain LN-F3` those against LN-F3"
+    print_prose(Text(f"{count:,} known mistakes: {rest}"), console, indent=2)
     console.print()
     print_prose(Text("`normspec explain` takes each of these names, and any text, which it searches for."), console)
     console.print()

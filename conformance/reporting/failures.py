@@ -227,7 +227,7 @@ def print_failures(
         _print_detail(finding, seen, scripts, console, symbols, stated=finding.requirement in stated)
     if found[DETAILED:]:
         console.print()
-        console.print(Text("More violations; their cases are in the --json report:", style="dim"))
+        console.print(Text("More violations (--json FILE writes their cases):", style="dim"))
     for finding in found[DETAILED:]:
         _print_brief(finding, console, symbols, scripts)
 

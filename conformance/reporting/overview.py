@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import attrs
@@ -21,6 +21,9 @@ from .wording import is_advice, page_order, title
 #: Widest first column ("BN-G12 "), and the width of one dtype ("bfloat16 ").
 _ID_WIDTH = 8
 _CELL_WIDTH = 9
+
+#: Up to this many rows of errors are printed each by itself: more say nothing that one does not.
+_MOST_FAILING = 9
 
 #: With less room for titles, the columns are not printed side by side.
 _TITLE_WIDTH = 12
@@ -152,10 +155,12 @@ def _rows(section: Section) -> Iterator[tuple[str, str, list[Result]]]:
     Each row of a table, in the order of the pages: the id, a label, and the results.
 
     The label is the requirement's title. Where bindings have different verdicts on it, each group of them has a row
-    with its names as the label, and only the first of these rows has the id.
+    with its names as the label, and only the first of these rows has the id. Where much could not be judged, as of a
+    function that fails in each call, one last row counts it.
     """
     by_requirement = grouped((one.requirement, one) for one in section.results)
-    for identifier in page_order(by_requirement):
+    folded = _folded(by_requirement)
+    for identifier in page_order(one for one in by_requirement if one not in folded):
         results = by_requirement[identifier]
         groups = _by_agreement(section, results)
         for position, names in enumerate(groups):
@@ -165,6 +170,23 @@ def _rows(section: Section) -> Iterator[tuple[str, str, list[Result]]]:
             else:
                 label = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
             yield "" if position else identifier, label, own
+    if folded:
+        others = " others" if len(folded) < len(by_requirement) else ""
+        found = [one for name in folded for one in by_requirement[name] if one.verdict is Verdict.ERROR]
+        yield "", f"{len(folded)}{others} could not be judged", found
+
+
+def _folded(by_requirement: Mapping[str, Sequence[Result]]) -> list[str]:
+    """The requirements of which nothing was judged, if these are many because calls fail; else none."""
+
+    def all_are(results: Sequence[Result], *verdicts: Verdict) -> bool:
+        return all(one.verdict in verdicts for one in results)
+
+    failing = sum(all_are(results, Verdict.ERROR) for results in by_requirement.values())
+    if failing <= _MOST_FAILING:
+        return []
+    unjudged = Verdict.ERROR, Verdict.NOT_EXERCISED
+    return [name for name, results in by_requirement.items() if all_are(results, *unjudged)]
 
 
 def _title(identifier: str, results: Sequence[Result]) -> str:
@@ -186,7 +208,7 @@ def print_legend(report: Outcome, console: Console, symbols: Symbols) -> None:
     line.rstrip()
     print_prose(line, console)
     meaning = (
-        "The number compares the worst error with the largest that a sound algorithm can make there: "
+        "The number compares the largest error found with the largest that a sound algorithm can make there: "
         "up to 1 passes, and 58 is 58 times as large."
     )
     if any(map(follows, report.results)):

@@ -41,6 +41,18 @@ def test_a_target_that_could_not_be_judged_does_not_conform(a_result, a_report, 
     assert text.rstrip().splitlines()[-1] == "PARTIAL: the target could not be judged on CM-T1."
 
 
+def test_where_nothing_could_be_judged_the_reason_is_told_once(a_result, a_report, printed):
+    """One row counts the requirements, and the last line has the reason."""
+    why = "in the plainest call the target took longer than 2 seconds and was stopped"
+    ids = [f"LN-L{number}" for number in range(1, 13)]
+    lost = [a_result(requirement=one, verdict=Verdict.ERROR, ratio=None, reason=why) for one in ids]
+    text = printed(a_report(*lost, partial=True, lost=("torch",)))
+    assert " ".join(text.split()).endswith(f"PARTIAL: nothing could be judged: {why}.")
+    assert "12 could not be judged" in text and not any(line.startswith("LN-L1 ") for line in text.splitlines())
+    text = printed(a_report(a_result(verdict=Verdict.FAIL), *lost))
+    assert "LN-F1 " in text and "12 others could not be judged" in text
+
+
 def test_nothing_exercised_is_no_pass(a_result, a_report, printed):
     """A report in which nothing ran does not conform."""
     report = a_report(a_result(verdict=Verdict.NOT_EXERCISED, ratio=None))

@@ -18,6 +18,7 @@ from normspec.spec.address import address
 from normspec.spec.conventions import CONVENTIONS
 from normspec.spec.errata import errata
 from normspec.spec.operators import OPERATORS
+from normspec.spec.words import words
 
 
 def explained(capsys, *words: str) -> str:
@@ -140,6 +141,14 @@ def test_a_convention_is_explained_with_all_its_values(capsys, key):
     lines = [line for line in shown.splitlines() if "https://" not in line]  # links are printed whole
     assert "](" not in shown and max(map(len, lines)) <= 80
     assert "\n'momentum' is mentioned in:\n" in explained(capsys, "momentum")
+
+
+@pytest.mark.parametrize("word", words())
+def test_a_word_of_the_pages_has_its_meaning(capsys, word):
+    """Reports and pages use it; a word that is an operator's name or a convention's key would hide it."""
+    shown = explained(capsys, word.upper())
+    assert shown.startswith(f"{word}  word\n\n")
+    assert "](" not in shown and shown.rstrip().endswith(address("notation", "words"))
 
 
 def test_a_value_that_a_convention_lacks_is_an_error(capsys):

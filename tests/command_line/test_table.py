@@ -112,7 +112,7 @@ def test_no_dtype_vanishes_where_there_is_little_room(a_result, a_report, printe
 def test_the_number_is_explained_in_plain_words(a_result, a_report, printed):
     """A reader who knows no envelope learns from which number on it is wrong."""
     text = " ".join(printed(a_report(a_result(ratio=0.42))).split())
-    assert "The number compares the worst error with the largest that a sound algorithm can make there:" in text
+    assert "The number compares the largest error found with the largest that a sound algorithm can make there:" in text
     assert "up to 1 passes, and 58 is 58 times as large." in text
 
 
