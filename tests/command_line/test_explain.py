@@ -82,8 +82,8 @@ def test_a_mistake_is_printed_with_what_it_costs_computed_now(capsys):
 
 def test_a_mistake_is_mended_in_a_few_lines(capsys):
     """The wrong step is printed above the right one, as code."""
-    for words in ("LN-F3", "ln-eps-on-std"):
-        shown = explained(capsys, words)
+    for name in ("LN-F3", "ln-eps-on-std"):
+        shown = explained(capsys, name)
         assert "  - return 1 / (np.sqrt(variance) + eps)\n" in shown
         assert "  + return 1 / np.sqrt(variance + eps)\n" in shown
 

@@ -20,7 +20,7 @@ def without_x(x, branches, logits, *, fuse=None):
     ys = [branch(x) for branch in branches]
     if fuse is not None:
         return x + fuse(ys)
-    return sum(weight * y for weight, y in zip(torch.softmax(logits, 0), ys))
+    return sum(weight * y for weight, y in zip(torch.softmax(logits, 0), ys, strict=True))
 
 
 def layer_norm(x, gamma, beta, eps):
