@@ -116,12 +116,13 @@ class ConventionSearch:
             gone = tuple(one.requirement for one in violations if one not in stay)
             if sum(not name.startswith("CM-") for name in gone) < _LEAST or self._says_nothing_about(gone, value):
                 continue
-            left = [one for one in stay if one.requirement not in _MIXED]
+            left = [one for one in stay if one.requirement not in _MIXED and not self._is_of_mixed_dtypes(one, value)]
             beside = None
             if left:
                 # Rounding between steps changes what a wrong formula gives by more than the envelope of the right one.
                 subject, known = self._under(storage=value), self.search.known
-                beside = Search(subject, left, self.search.satisfied, known).violated_again
+                under = Search(subject, left, self.search.satisfied, known)
+                beside = under.violated_again if known else under.alone
             if (beside is not None or not left) and self._holds(gone, value, beside):
                 own_first = tuple(sorted(gone, key=lambda name: name.startswith("CM-")))  # they tell most
                 return Excuse(self.search.subject, "storage", value, own_first, beside)
@@ -149,7 +150,10 @@ class ConventionSearch:
         A case that the accompanying mistake violates as well says nothing about the class. With such a mistake,
         derivatives are not compared: those of a wrong formula are wrong in other ways than its own.
         """
-        subject = self._under(storage=value)
+        promoted = any(
+            self._is_of_mixed_dtypes(one, value) for one in self.search.violations if one.requirement in _DTYPES
+        )
+        subject = self._under(storage=value, **({"mixed_dtypes": "promoted"} if promoted else {}))
         asked = [check for check in checks_on(subject) if check.requirement in requirements]
         if beside is not None:
             asked = [check for check in asked if not is_about_derivatives(check)]
@@ -172,17 +176,18 @@ class ConventionSearch:
         return later_values("storage", subject.conventions["storage"], subject.operator)
 
     def _of_mixed_dtypes(self, storage: Excuse) -> Iterator[Excuse]:
-        left = [
-            one
-            for one in self.search.violations
-            if one.requirement in _MIXED and one.requirement not in storage.excuses
-        ]
+        left = [one for one in self.search.violations if one.requirement not in storage.excuses]
         if not left or self.search.subject.conventions["mixed_dtypes"] == "promoted":
             return
-        subject = self._under(storage=storage.value, mixed_dtypes="promoted")
-        gone = tuple(one.requirement for one in left if not self._stays(subject, one))
+        gone = tuple(one.requirement for one in left if self._is_of_mixed_dtypes(one, storage.value))
         if _DTYPES.intersection(gone):
-            yield Excuse(subject, "mixed_dtypes", "promoted", gone)
+            subject = self._under(storage=storage.value, mixed_dtypes="promoted")
+            yield Excuse(subject, "mixed_dtypes", "promoted", tuple(sorted(gone, key=lambda name: name not in _DTYPES)))
+
+    def _is_of_mixed_dtypes(self, result: Result, storage: str) -> bool:
+        """Whether a violation stays under a class of storage, and is gone if 16-bit data may be promoted too."""
+        promoted = self._under(storage=storage, mixed_dtypes="promoted")
+        return self._stays(self._under(storage=storage), result) and not self._stays(promoted, result)
 
     def _under(self, **conventions: str) -> Subject:
         """The subject, judged as if it declared these conventions."""

@@ -36,6 +36,14 @@ class RunningVarBessel(BatchNorm):
         return variance * self.number(count / (count - 1)) if count > 1 else variance
 
 
+@fault("running-var-bessel-nan", bn="BN-S2", kind="statistics", sources=issue("pytorch/pytorch#1381"))
+class RunningVarBesselNan(BatchNorm):
+    """Enters the unbiased variance into the running one, and so 0/0 where a channel holds one value."""
+
+    def contributed_variance(self, variance: Array, count: int, eps: np.floating) -> Array:
+        return variance * self.number(count / (count - 1) if count > 1 else np.nan)
+
+
 @fault("running-var-bessel-of-samples", bn="BN-S2", kind="statistics")
 class RunningVarBesselOfSamples(BatchNorm):
     """Enters N / (N - 1) of the variance into the running one, N being the number of samples, not of values."""
