@@ -96,6 +96,8 @@ def composed_deck(operator: str) -> list[Description]:
         yield d(6, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", *PARTS, leading=(2, 3))
         yield d(5, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", leading=(3, 2), recipe=_READING[operator])
         yield d(5, _PLAIN[:1], "CM-C1", "CM-C2", "CM-C10", "CM-P1", leading=())
+        yield d(1, _PLAIN[:1], eps=0.5)  # x is one value, whose axes a function may squeeze
+        yield d(4, _PLAIN[:1], leading=(), recipe=_ALL_PARTS[operator])
         # Shapes that broadcast by mistake: a batch of one, and dimensions of 1 between others.
         yield d(4, _MANY[:4], leading=(1, 4), recipe=_READING[operator])
         yield d(3, _MANY, leading=(2, 2, 2))
@@ -146,7 +148,10 @@ def _blocks(operator: str, d) -> Iterator[Description]:  # type: ignore[no-untyp
         for recipe in ("scaled", "tanh_linear", "leaf"):
             yield d(6, _PLAIN, *WITHOUT, recipe=recipe, eps=NEGLIGIBLE_EPS, gamma=gamma, beta=beta)
         yield d(4, _PLAIN[:2], *DERIVATIVES, recipe="scaled", eps=2.0**-4, gamma=gamma, beta=beta, only=True)
+        yield d(4, _PLAIN[:1], *WITHOUT, recipe="scaled", eps=NEGLIGIBLE_EPS, leading=(), gamma=gamma, beta=beta)
     yield d(5, _PLAIN, *WITHOUT, recipe="scaled", eps=0.5, gamma="none", beta="none")
+    normalised = (("witness", 0), ("witness", 0))  # mean 0 and variance 1, which eps changes all the same
+    yield d(2, normalised, *WITHOUT, recipe="scaled", eps=0.5, gamma="none", beta="none")
     yield d(3, _MANY[:6], "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS, leading=(2, 3))
     yield d(3, _PLAIN[:3], "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS)
     yield d(4, _MANY, "PR-F5", "PO-F5", recipe="tanh_linear", eps=NEGLIGIBLE_EPS, leading=(2, 4))

@@ -126,6 +126,7 @@ def _both(operator: str) -> list[Description]:
         d(2, _FEW, "LN-F2", eps=NEGLIGIBLE_EPS, beta="none", gamma="powers"),
         d(3, _FEW, "LN-F2", "CM-N1", eps=NEGLIGIBLE_EPS),  # groups shorter than any vector
         d(4, _FEW, "LN-F2", eps=NEGLIGIBLE_EPS),
+        d(2, (("witness", 0), ("witness", 0)), "LN-F4", eps=0.5, gamma="none", beta="none"),  # mean 0, variance 1
         d(3, _NEAR, "LN-F3", eps=1e-5, beta="none", gamma="ones"),
         d(6, _NEAR, "LN-F3", eps=1e-3),
         d(4, _NEAR, "LN-F3", "LN-F4", eps=0.5, gamma="powers"),
@@ -165,8 +166,8 @@ def _both(operator: str) -> list[Description]:
         # An eps of 1e-8 is 0 in float16. In bfloat16 its rounding shows in the gradient of a float32 gamma.
         d(9, (*_NEAR, ("constant", 1)), *MIXED, eps=1e-8, only=True, mixed=True),
         d(33, _PLAIN, *MIXED, eps=NEGLIGIBLE_EPS, cotangent="one_hot", only=True, mixed=True),
-        # Derivatives of groups longer than a wavefront.
-        d(130, (("normal", 0), ("near_eps", 1)), *DERIVATIVES, eps=0.5),
+        # Derivatives of groups longer than a wavefront; and a gain that 16 bits do not hold, in inference mode too.
+        d(130, (("normal", 0), ("near_eps", 1)), *DERIVATIVES, "LN-L15", eps=0.5),
         # Derivatives that are written out have a path for each parameter that may be absent.
         *(
             d(4, (("normal", 0), ("normal", 1), ("integers", 2)), *_NESTED, gamma=gamma, beta=beta, eps=0.5, only=True)
@@ -182,6 +183,7 @@ def _trailing(operator: str) -> list[Description]:
     d = partial(_describe, operator)
     return [
         d(1, (("normal", 0), ("scaled", 2), ("constant", 3)), "CM-P1"),
+        d(1, _NORMAL[:1], eps=0.5),  # x is one value, whose axes a function may squeeze
         d(20, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, features=(4, 5), leading=(3,)),
         d(3, _NORMAL, *AXES, eps=NEGLIGIBLE_EPS, features=(3,), leading=(3, 3)),
         d(9, _NORMAL[:3], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, features=(3, 3), leading=(3,)),
@@ -224,6 +226,7 @@ def _of_channels(operator: str) -> list[Description]:
         # One sample, whose positions are all the values there are.
         d(6, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=1),
         d(12, _NORMAL[:5], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=1, training=False),
+        *_one_parameter_last(d),
         # Coinciding sizes: as many channels as samples, or as positions along every axis.
         d(9, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3),
         d(9, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3, channel_axis=-1),
@@ -249,6 +252,8 @@ def _of_channels(operator: str) -> list[Description]:
         d(6, _TINY, training=False, eps=0.0),
         d(3, _HARD, training=False, beta="none", eps=1e-3),
         d(5, _EASY, "LN-F6", training=False, gamma="none", beta="none", cotangent="small"),
+        d(24, _NORMAL[:2], *AXES, eps=NEGLIGIBLE_EPS, rank=5, training=False),
+        d(6, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, channel_axis=0, training=False),
         d(1, _LAWFUL, training=False, momentum=0.0),
         # A new layer: code may think that its running statistics were never set.
         d(6, _LAWFUL, training=False, gamma="ones", beta="ones"),
@@ -280,6 +285,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(6, _NORMAL[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, channel_axis=2),
         d(12, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, channel_axis=2),
         d(12, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=2, channel_axis=-3),
+        *_one_parameter_last(d),
         # Coinciding sizes: as many channels as samples, as positions, and as groups.
         d(9, _NORMAL, *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=3, width=1),
         d(9, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=3, width=3),
@@ -309,6 +315,14 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(12, _NORMAL[:1], "CM-V1", rank=4, samples=1),  # x is one group
         *(() if of_one else _whole_vectors_and_more(d)),
     ]
+
+
+def _one_parameter_last(d: Callable[..., Description]) -> Iterator[Description]:
+    """Channels that lie last, and one parameter: a path for such x may treat it in its own way."""
+    for gamma, beta in (("mixed", "none"), ("none", "mixed")):
+        yield d(
+            12, _NORMAL[:6], "LN-F6", eps=NEGLIGIBLE_EPS, rank=4, samples=2, channel_axis=-1, gamma=gamma, beta=beta
+        )
 
 
 def _whole_vectors_and_more(d: Callable[..., Description]) -> Iterator[Description]:

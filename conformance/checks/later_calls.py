@@ -183,7 +183,7 @@ def _values_replaced(subject: Subject, case: Case) -> Iterator[Finding]:
         except Unsupported:  # the target's tensors cannot be written in place
             return
         where_called = "" if tracked else _WHERE[subject.modes(case)[-1]]
-        yield from _found_on_used_memory(subject, later, outputs, note + where_called, tracked=tracked)
+        yield from _found_on_used_memory(subject, case, later, outputs, note + where_called, tracked=tracked)
         for name, got in gradients.items():
             yield subject.judge_gradient(later, name, got, note=note)
 
@@ -199,17 +199,25 @@ def _parameters_replaced(subject: Subject, case: Case) -> Iterator[Finding]:
                 outputs, _ = subject.recall(case, alone, fresh=False, tracked=False)
             except Unsupported:
                 return
-            yield from _found_on_used_memory(subject, alone, outputs, note, tracked=False)
+            yield from _found_on_used_memory(subject, case, alone, outputs, note, tracked=False)
 
 
 def _found_on_used_memory(
-    subject: Subject, later: Case, outputs: Mapping[str, np.ndarray], note: str, *, tracked: bool
+    subject: Subject, first: Case, later: Case, outputs: Mapping[str, np.ndarray], note: str, *, tracked: bool
 ) -> Iterator[Finding]:
-    """Judge outputs, except where the same call on memory of its own is as wrong: CM-P6 or the formula judges that."""
+    """
+    Judge outputs of a later case in the memory of a first one.
+
+    Where the same call on memory of its own is as wrong, CM-P6 or the formula judges that. But code that kept something
+    of the first case may be wrong there too: then it returns what the first case gave.
+    """
     for name, got in outputs.items():
         found = subject.judge_output(later, name, got, note=note)
         if found.violated:
-            observed = subject.observe(later)
-            if same_bits(got, (observed.started if tracked else observed.untracked)[name]):
+            alone, before = (
+                (observed.started if tracked else observed.untracked)[name]
+                for observed in map(subject.observe, (later, first))
+            )
+            if same_bits(got, alone) and not same_bits(got, before):
                 continue
         yield found

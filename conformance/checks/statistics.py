@@ -182,7 +182,7 @@ def _of_one_value(case: Case) -> bool:
     return case.layout.size == 1
 
 
-@check("BN-E1", "IN-E1", when=_of_one_value, raising="violates")
+@check("BN-E1", "IN-E1", when=_of_one_value, raising="violates", plain=True)
 def single_value(subject: Subject, case: Case) -> Iterator[Finding]:
     """With one value a group, y is beta and dx and dgamma are 0, or the call raises as declared."""
     for found in _single(subject, case):

@@ -104,6 +104,15 @@ class NoGammaNoBeta(Rows):
         return xhat if gamma is None else super().affine(xhat, gamma, beta)
 
 
+@fault("lone-beta-reversed-of-channels-last", bn="BN-F6", gn="GN-F6", in_="IN-F6")
+class LoneBetaReversedOfChannelsLast(Groups):
+    """Reads beta backwards where no gamma is given and the channels are the last of three axes or more."""
+
+    def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
+        last = self.channel_axis % len(self.shape) == len(self.shape) - 1 > 1
+        return super().affine(xhat, gamma, beta[::-1] if last and gamma is None and beta is not None else beta)
+
+
 class Stale(Groups):
     """The base that uses, where a parameter is None, what the last call that had one left in a buffer."""
 

@@ -273,3 +273,21 @@ def test_extreme_logits_weights_and_many_branches_are_tried_in_inference_mode(
     """The formulas about them hold in both modes."""
     assert verdicts(run(layer(in_inference, variant=variant), requirements={requirement})) == {requirement: "fail"}
     assert verdicts(run(layer(sound, variant=variant), requirements={requirement})) == {requirement: "pass"}
+
+
+def test_a_gain_that_is_kept_for_inference_shows_where_it_is_overwritten() -> None:
+    """It shows in each later call in that mode too, so that such a call is no measure of what is right."""
+    made = VARIANT["ln-two-pass"].build()
+    kept: dict[Any, np.ndarray] = {}
+
+    def call(x: np.ndarray, gamma: Any, *arguments: Any, mode: str = "training", **settings: Any) -> Any:
+        if mode == "training":
+            kept.clear()
+        elif gamma is not None:
+            gamma = kept.setdefault((gamma.shape, gamma.dtype), gamma.copy())
+        return made.call(x, gamma, *arguments, **settings)
+
+    binding = Binding("layer_norm", "own", call, {"vjp": made.vjp}, has_modes=True)
+    report = run(Target("own", "numpy", np.__version__, BRIDGE, (binding,)), requirements=("CM-P2", "LN-F1"))
+    assert verdicts(report) == {"CM-P2": "fail", "LN-F1": "pass"}
+    assert report.failures()[0].reason == "gamma alone was overwritten in place since the last call, in inference mode"

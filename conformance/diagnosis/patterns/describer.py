@@ -181,7 +181,9 @@ class Describer:
         explains = self._explained(wrong, seen)
         if not explains:
             return None
-        names = dict.fromkeys(one.name for one in (*seen, *seen_fresh))
+        # "y", or "change of y": what is shown to be wrong is not said to be right.
+        shown = {one.counterexample.output.split()[-1] for one in self.violations if one.counterexample is not None}
+        names = dict.fromkeys(one.name for one in (*seen, *seen_fresh) if one.name not in shown)
         record = OPERATORS[self.observer.operator]
         sentence = sentence_of(wrong, [*names], record.outputs)
         if record.normalises and not record.centred:

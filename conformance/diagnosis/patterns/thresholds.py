@@ -61,6 +61,8 @@ class Threshold:
     instead: str = ""
     #: The place in the sweep whose shape its cases have; each has its own if there is none.
     place: int | None = None
+    #: Whether its cases have the values of a case that is shown: those of the sweep are right at each size.
+    like_shown: bool = False
 
     @property
     def _counted(self) -> str:
@@ -76,7 +78,8 @@ class Threshold:
     @property
     def words(self) -> str:
         """The rule as a clause, with the sizes found right."""
-        return self.rule.clause.format(self._counted)
+        values = ", with values like those of a case below" if self.like_shown else ""
+        return self.rule.clause.format(self._counted) + values
 
 
 def thresholds(observer: Observer, violated: Sequence[Description], wrong: Sequence[Case]) -> Iterator[Threshold]:
@@ -97,7 +100,7 @@ def thresholds(observer: Observer, violated: Sequence[Description], wrong: Seque
         tried = (_threshold(observer, one, cases) for one in swept)
         found = [_of_all_values(observer, one) for one in tried if one is not None]
         if like is not None:  # what is wrong at every size, by less and less, is not about sizes
-            found = [one for one in found if one.right_up_to]
+            found = [attrs.evolve(one, like_shown=True) for one in found if one.right_up_to]
         values = (_of_values(observer, one) for one in found)
         yield from (one for one in values if one is not None)
         yield from (one for one in found if one.instead or not _is_refuted(observer, one, (*cases, *wrong)))
@@ -237,7 +240,7 @@ class _Sizes:
         if not right:
             return None
         wrong, right = self._neighbours(wrong, right, wrong_above=False)
-        self._look([*_SMALL, wrong // 2, 2 * right, 3 * right + 1, *_LOOKED_AT])
+        self._look([*self._least, *_SMALL, wrong // 2, 2 * right, 3 * right + 1, *_LOOKED_AT])
         clause = f"right from {right} {{0}} on, wrong up to {wrong}"  # what is wrong comes last: "there" follows it
         rule = SizeRule(lambda size: size <= wrong, clause, f"up to {wrong} {{0}}")
         small, share, beside, beyond = (
@@ -303,9 +306,14 @@ class _Sizes:
         where = f"at {high} {{0}}"
         return SizeRule(bool, f"wrong {where}, and not at every larger number; right at {low}", where, followed=False)
 
+    @property
+    def _least(self) -> Sequence[int]:
+        """The smallest size, unless it is one value in a group: that is beta, whatever else is wrong."""
+        return () if self.extent.name == "features" else (1,)
+
     def _look(self, sizes: Sequence[int]) -> None:
         for size in sizes:
-            if 1 < size <= self.extent.largest:
+            if 0 < size <= self.extent.largest:
                 self.wrong(size)
 
     def _holds(self, rule: SizeRule) -> bool:

@@ -22,6 +22,7 @@ fault("second-moment-for-variance", pr="PR-L3")(variance.SecondMomentForVariance
 fault("rms-norm", pr="PR-L3", po="PO-L1")(variance.RmsNorm)
 fault("variance-over-padded-count", po="PO-L1")(variance.VarianceOverPaddedCount)
 fault("constant-group-unnormalised", po="PO-F1")(variance.ConstantGroupUnnormalised)
+fault("normalised-left", pr="PR-F1")(variance.NormalisedLeft)
 
 # The affine step.
 fault("gamma-ignored", pr="PR-F1", po="PO-F1")(affine.FixGamma)
