@@ -375,7 +375,7 @@ class Session(Caller):
         }
 
     def prefetch(self, calls: Iterable[Callable[[], object]], *, keep: bool = False) -> bool:
-        """Do nothing: only a session in a worker can send several calls in one request."""
+        """Return True, as nothing is lost: only a session in a worker sends several calls in one request."""
         return True
 
     def seams(

@@ -200,10 +200,10 @@ class Number:
 
     def mean(self) -> Number:
         """The mean over the last axis."""
-        return self.total(-1 + len(self.shape)).divided_by(self.shape[-1])
+        return self.total(len(self.shape) - 1).divided_by(self.shape[-1])
 
     def __matmul__(self, other: Number) -> Number:
-        """The product of two matrices: one rounding for the products, s for the sums."""
+        """The product of two matrices: a rounding for each product and each sum, and one for storing (A22)."""
         rounding = self.tape.rounding
         magnitude, product_bound = self.magnitude @ other.magnitude, self.product_bound @ other.product_bound
         error = self.magnitude @ other.error + self.error @ other.magnitude

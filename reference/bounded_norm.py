@@ -53,7 +53,7 @@ class InexactRows(Rows):
         if not self.input_error.any():
             return own.variance_error
         raised = Rows(np.abs(self.x) + self.input_error, self.eps, self.arithmetic)
-        factor = 1 + self.arithmetic.u * (self.s + 8 + 12 * np.sqrt(max(self.n - 2, 0)))
+        factor = 1 + self.arithmetic.u * self.deviation_roundings
         return np.maximum(own.variance_error, raised.variance_error) + factor * self.variance_shift
 
 
@@ -79,17 +79,18 @@ def normalised(x: Number, eps: float, arithmetic: Arithmetic, gamma: Array) -> t
         # difference and of the product (A8). Folded: x a + b, or in c2 the mean of h x less mu times the mean of h.
         # Each is a sum with s + 5 roundings of terms that then cancel (A8, A11).
         off = moments.mean_error + error if n > 1 else np.zeros_like(error)
-        wrong = high * off * (1 + 2 * u) + 2 * u * (high * np.abs(moments.d)) + xh * rho + eta
+        xhat_error = high * off * (1 + 2 * u) + 2 * u * (high * np.abs(moments.d)) + xh * rho + eta
+        xhat_error = xhat_error + 3 * high * tape.rounding.flush
         if moments.folded:
             magnitude = moments.magnitude + error
-            wrong = wrong + (moments.s + 5) * u * (magnitude * high) + eta * (magnitude + 2)
+            xhat_error = xhat_error + (moments.s + 5) * u * (magnitude * high) + eta * (magnitude + 2)
         within = Range(moments)
         judged = within.squares & within.stored
-        wrong = np.where(judged & within.y_terms(np.ones(1)), wrong, np.inf).reshape(shape)
+        xhat_error = np.where(judged & within.y_terms(np.ones(1)), xhat_error, np.inf).reshape(shape)
         # Gradients form r^3 (R2).
         r_wrong = np.where(judged & within.r_cubed, r * rho, np.inf).reshape(*shape[:-1], 1)
         xh, high = xh.reshape(shape), high.reshape(*shape[:-1], 1)
-        xhat = Number(tape, values[0], xh + wrong, wrong, (1 + xh + wrong) * (1 + high))
+        xhat = Number(tape, values[0], xh + xhat_error, xhat_error, (1 + xh + xhat_error) * (1 + high))
         root = Number(tape, values[1], high, r_wrong, 1 + high)
     overflow = np.where(within.gain(gamma), 0.0, np.inf).reshape(*shape[:-1], 1)
     shifted = arithmetic.accuracy.variance == "shifted"

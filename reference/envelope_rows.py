@@ -142,6 +142,11 @@ class Rows:
         spread = mean(np.abs(self.d)) + self._farthest
         return self.arithmetic.u * ((self.s + 2) * spread + self._farthest)
 
+    @property
+    def deviation_roundings(self) -> float:
+        """The roundings of a variance that is formed from deviations, in units of u (A4)."""
+        return self.s + 8 + 12 * float(np.sqrt(max(self.n - 2, 0)))
+
     @cached_property
     def variance_error(self) -> Array:
         """E_v (A4 centred, A5 one-pass, A6 shifted; A35 of the mean square)."""
@@ -153,7 +158,7 @@ class Rows:
         e, v = self.mean_error, self.v
         sigma = np.sqrt(v)
         centred = (
-            u * (self.s + 8 + 12 * np.sqrt(max(self.n - 2, 0))) * (v + e * e)
+            u * self.deviation_roundings * (v + e * e)
             + e * e
             + 2 * sigma * (u * self.partial_mean_factor * mean(np.abs(self.x)) + self.s * eta)
             + (self.n + 2 + self.depth) * eta

@@ -1,4 +1,4 @@
-"""Errors of a target: those that its author or the caller must correct, and the ways in which a call can end."""
+"""Errors that a user must correct, the ways in which a target's call can end, and what an error suggests instead."""
 
 from __future__ import annotations
 

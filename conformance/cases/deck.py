@@ -109,7 +109,7 @@ def _describe(operator: str, n: int, groups: Kinds, *requirements: str, **rest: 
     return attrs.evolve(description, **rest)  # type: ignore[arg-type]
 
 
-def _both(operator: str) -> list[Description]:
+def _of_all(operator: str) -> list[Description]:
     """The cases that all normalisations (in training) share: n values in each of the groups."""
 
     d = partial(_describe, operator)
@@ -343,7 +343,7 @@ def deck(operator: str, profile: str, seed: int) -> list[Description]:
         ordered = composed_deck(operator) + _of_size(operator, profile)
         return [attrs.evolve(description, seed=seed) for description in ordered]
     groups = OPERATORS[operator].groups
-    own, both = _OWN[groups](operator) if groups in _OWN else [], _both(operator)
+    own, both = _OWN[groups](operator) if groups in _OWN else [], _of_all(operator)
     if groups is Groups.SAMPLE_CHANNELS:
         both = [attrs.evolve(one, rank=_RANKS[place % len(_RANKS)]) for place, one in enumerate(both)]
     laws = 6  # law and derivative cases come first, the operator's own cases next

@@ -24,6 +24,12 @@ from .witnesses import WITNESSES
 Array = NDArray[np.float64]
 
 
+def _most(format: Format, n: int) -> float:
+    """The largest magnitude of n values whose squares can be summed, in float32 for 16 bits: n x^2 <= largest/4."""
+    computed = FORMATS["float32"] if format.narrow else format
+    return min(format.largest / 4, math.sqrt(computed.largest / (4 * max(n, 1))))
+
+
 @attrs.frozen
 class Drawing:
     """What a regime may use to draw one group."""
@@ -37,14 +43,9 @@ class Drawing:
     format: Format
 
     @property
-    def computed(self) -> Format:
-        """The format in which sums and squares of the group are formed (float32 for 16 bits)."""
-        return FORMATS["float32"] if self.format.narrow else self.format
-
-    @property
     def largest(self) -> float:
-        """The largest magnitude whose squares can be summed: n max(x^2) <= largest/4."""
-        return min(self.format.largest / 4, math.sqrt(self.computed.largest / (4 * max(self.n, 1))))
+        """The largest magnitude whose squares can be summed."""
+        return _most(self.format, self.n)
 
     def normal(self) -> Array:
         return self.random.standard_normal(self.n)
@@ -172,12 +173,12 @@ def _tiny(drawing: Drawing) -> Array:
     return max(2.0**-41, 16 * drawing.format.smallest_normal) * drawing.normal()
 
 
-def _deviation(group: Array) -> float:
+def _spread(group: Array) -> float:
     return float(group.std())
 
 
-#: The most by which deviations may miss the nominal regime once rounded to a narrow format.
-_SLACK = 8.0
+#: How many deviations the mean of an offset group is from zero at least, once rounded to a narrow format.
+_LEAST_OFFSET = 8.0
 
 REGIMES: dict[str, Regime] = {
     regime.name: regime
@@ -205,7 +206,7 @@ REGIMES: dict[str, Regime] = {
             "scaled",
             "deviations from 2^-13 to 2^13",
             _scaled,
-            lambda g, e, f: not 0.5 < _deviation(g) < 2,
+            lambda g, e, f: not 0.5 < _spread(g) < 2,
         ),
         Regime("constant", "one value repeated", _constant, lambda g, e, f: bool(np.all(g == g[0]))),
         Regime(
@@ -218,7 +219,7 @@ REGIMES: dict[str, Regime] = {
             "offset",
             "a mean far above the deviation, where one-pass variance cancels",
             _offset,
-            lambda g, e, f: abs(g.mean()) > _SLACK * max(_deviation(g), 1e-300),
+            lambda g, e, f: abs(g.mean()) > _LEAST_OFFSET * max(_spread(g), 1e-300),
         ),
         Regime(
             "heavy_tailed",
@@ -242,13 +243,13 @@ REGIMES: dict[str, Regime] = {
             "near_overflow",
             "values whose sum of squares is just below overflow",
             _near_overflow,
-            lambda g, e, f: float(np.abs(g).max()) > 2.0**13,
+            lambda g, e, f: len(g) < 8 or float(np.abs(g).max()) > _most(f, len(g)) / 8,
         ),
         Regime(
             "wide",
             "a deviation whose inverse cube underflows float32",
             _wide,
-            lambda g, e, f: _deviation(g) > 2.0**42,
+            lambda g, e, f: _spread(g) > 2.0**42,
             in_range=False,
         ),
         Regime(
@@ -269,14 +270,14 @@ REGIMES: dict[str, Regime] = {
             "ramp",
             "values that rise or fall along the group",
             _ramp,
-            lambda g, e, f: len(g) < 8 or abs(g[: len(g) // 2].mean() - g[-(len(g) // 2) :].mean()) > _deviation(g),
+            lambda g, e, f: len(g) < 8 or abs(g[: len(g) // 2].mean() - g[-(len(g) // 2) :].mean()) > _spread(g),
             generated=False,
         ),
         Regime(
             "tiny",
             "a variance near 2^-82, where eps = 0 must stay 0",
             _tiny,
-            lambda g, e, f: 0 < _deviation(g) < max(2.0**-39, 2.0**6 * f.smallest_normal),
+            lambda g, e, f: 0 < _spread(g) < max(2.0**-39, 2.0**6 * f.smallest_normal),
             generated=False,
         ),
     )

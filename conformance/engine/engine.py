@@ -36,7 +36,7 @@ from .modes import cases_in, checks_in, mode_of
 from .order import Order
 from .pace import pace
 from .platform import described, platform_of
-from .progress import FIRST, FURTHER, Listener, Progress
+from .progress import Listener, Progress, weight_of
 from .shrink import Shrinker
 from .subject_run import Chosen, SubjectRun
 from .tally import Tally, deviation
@@ -84,7 +84,7 @@ class Run:
         """
         started, plan = time.perf_counter(), self.plan
         chosen = self._parts() if parts is None else list(parts)
-        self._total = sum(weight for part in chosen for *_, weight in self._bindings(*part))
+        self._total = sum(weight_of(first=first) for part in chosen for *_, first in self._bindings(*part))
         try:
             with np.errstate(all="ignore"):  # some cases hold NaN and infinity on purpose
                 for part in chosen:
@@ -144,17 +144,17 @@ class Run:
     def _run_part(self, operator: str, dtype: str) -> None:
         cases = self.plan.profile.cases(operator, self.plan.seed)
         libraries = {} if self.libraries is None else self.libraries
-        for target, binding, weight in self._bindings(operator, dtype):
-            if weight == FIRST:
+        for target, binding, first in self._bindings(operator, dtype):
+            if first:
                 self._shrinker = Shrinker()  # so that results of a target do not depend on targets before it
-            self._weight, self._share = weight, 0.0
-            self._run_binding(target, binding, dtype, cases, libraries, first=weight == FIRST)
-            self._done += weight
+            self._weight, self._share = weight_of(first=first), 0.0
+            self._run_binding(target, binding, dtype, cases, libraries, first=first)
+            self._done += self._weight
 
-    def _bindings(self, operator: str, dtype: str) -> list[tuple[Target, Binding, float]]:
-        """The bindings of a part with their weights, target after target. The first of each target weighs most."""
+    def _bindings(self, operator: str, dtype: str) -> list[tuple[Target, Binding, bool]]:
+        """The bindings of a part, target after target, each with whether it is the first of its target."""
         return [
-            (target, binding, FURTHER if place else FIRST)
+            (target, binding, not place)
             for target in self.plan.targets
             if dtype in (self.plan.dtypes or target.dtypes)
             for place, binding in enumerate(one for one in target.bindings if one.operator == operator)

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import attrs
 
-#: Weights of the first binding of an operator, and of a further one, on which fewer cases run.
-FIRST, FURTHER = 1.0, 0.25
+
+def weight_of(*, first: bool) -> float:
+    """The weight of a binding: of the first of its operator, or of a further one, on which fewer cases run."""
+    return 1.0 if first else 0.25
 
 
 @attrs.frozen

@@ -1,4 +1,4 @@
-"""Calls of a target: the exceptions that they can end in, and the check of the shapes that they return."""
+"""Checks of the shapes that a target's calls return."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def print_causes(report: Outcome, console: Console) -> None:
     """Print a paragraph for each mistake."""
     for cause in report.causes:
         console.print()
-        where = ", ".join(cause.dtypes) if cause.bindings == (cause.target,) else f"{', '.join(cause.bindings)}"
+        where = ", ".join(cause.dtypes) if cause.bindings == (cause.target,) else ", ".join(cause.bindings)
         print_prose(
             Text.assemble("" if cause.is_known else _NAMELESS, (cause.sentence, "bold"), f" ({cause.op}; {where})"),
             console,

@@ -42,7 +42,7 @@ class Section:
     def dtypes(self) -> tuple[str, ...]:
         """The dtypes that were judged, in the order of the columns; others follow."""
         seen = dict.fromkeys(r.dtype for r in self.results)
-        return tuple(sorted(seen, key=lambda d: (ALL_DTYPES.index(d) if d in ALL_DTYPES else 9, d)))
+        return tuple(sorted(seen, key=lambda d: (ALL_DTYPES.index(d) if d in ALL_DTYPES else len(ALL_DTYPES), d)))
 
     @cached_property
     def bindings(self) -> tuple[str, ...]:
@@ -81,10 +81,8 @@ def _cell(results: Sequence[Result], symbols: Symbols) -> Text:
     if worst is None:
         return Text(" " * _CELL_WIDTH)
     symbol, style = symbol_and_style(worst, symbols)
-    shows_ratio = worst.ratio is not None and (
-        worst.verdict in (Verdict.PASS, Verdict.DEVIATES) or worst.verdict.is_violation
-    )
-    number = f" {ratio_text(worst.ratio)}" if shows_ratio and worst.ratio is not None else ""
+    compared = worst.verdict in (Verdict.PASS, Verdict.DEVIATES) or worst.verdict.is_violation
+    number = f" {ratio_text(worst.ratio)}" if compared and worst.ratio is not None else ""
     if follows(worst):
         number, style = f" {worst.follows_from[0]}", "red"
     text = Text(symbol, style=style)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..engine.progress import FIRST, FURTHER, Listener, Progress
+from ..engine.progress import Listener, Progress, weight_of
 from .unit import Unit
 
 #: Share that must be done before the remaining time can be estimated.
@@ -57,4 +57,4 @@ class Share:
 def _weight(unit: Unit, subjects: Sequence[Mapping[str, Any]]) -> float:
     """The weight of a unit: that of the first binding of each target, and of its further ones."""
     counts = [sum(one["target"] == name and one["op"] == unit.operator for one in subjects) for name in unit.targets]
-    return sum(FIRST + FURTHER * (count - 1) for count in counts if count)
+    return sum(weight_of(first=not place) for count in counts for place in range(count))
