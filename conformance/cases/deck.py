@@ -126,7 +126,7 @@ def _of_all(operator: str) -> list[Description]:
         d(2, _FEW, "LN-F2", eps=NEGLIGIBLE_EPS, beta="none", gamma="powers"),
         d(3, _FEW, "LN-F2", "CM-N1", eps=NEGLIGIBLE_EPS),  # groups shorter than any vector
         d(4, _FEW, "LN-F2", eps=NEGLIGIBLE_EPS),
-        d(2, (("witness", 0), ("witness", 0)), "LN-F4", eps=0.5, gamma="none", beta="none"),  # mean 0, variance 1
+        d(2, (("witness", 0), ("witness", 0)), eps=0.5, gamma="none", beta="none"),  # mean 0, variance 1
         d(3, _NEAR, "LN-F3", eps=1e-5, beta="none", gamma="ones"),
         d(6, _NEAR, "LN-F3", eps=1e-3),
         d(4, _NEAR, "LN-F3", "LN-F4", eps=0.5, gamma="powers"),
