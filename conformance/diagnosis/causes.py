@@ -319,7 +319,12 @@ def _led_by_standing(cause: Cause, results: Sequence[Result]) -> Cause:
     # What is wrong only in gradients is led by a requirement about gradients.
     shown = [one.counterexample for one in standing]
     backward = all(one is not None and is_about_gradients(one.output, one.inputs) for one in shown)
-    explains = tuple(sorted(cause.explains, key=lambda name: (name not in names, backward and "-G" not in name)))
+
+    def rank(name: str) -> tuple[bool, bool, bool]:
+        """What stands first; then, of gradients, those of the formula; then the operator's own page."""
+        return name not in names, backward and "-G" not in name, name.startswith("CM-")
+
+    explains = tuple(sorted(cause.explains, key=rank))
     return attrs.evolve(cause, explains=explains, **_requirement_fields(explains[0]))
 
 
