@@ -220,7 +220,7 @@ def test_parameters_have_layouts_beside_those_of_x() -> None:
     Expanded ones are tried with x as it is. With x as it is, a second call is in the framework's inference mode.
     """
     found = {one.note for one in parameter_layouts(subject_of("ln-two-pass"), ROW)}
-    together = {f"gamma, beta {one}" for one in ("offset", "strided", "negative")}
+    together = {f"gamma, beta {one}" for one in ("offset", "strided", "with negative strides")}
     in_place = together | {"gamma strided", "beta strided", "gamma, beta zero_stride"}
     untracked = {f"{one}, in inference mode" for one in in_place}
     assert found == in_place | untracked | {f"{one}, x transposed" for one in together}
