@@ -25,7 +25,7 @@ def leading_in_inference(violations: Sequence[Result]) -> str:
 
     That is so if each violated requirement on the values of the operator was first violated in a call in that mode.
     """
-    own = [one for one in violations if one.requirement.startswith(OPERATORS[one.op].prefix)]
+    own = [one for one in violations if one.requirement.startswith(f"{OPERATORS[one.op].prefix}-")]
     about_y = [one for one in own if "-G" not in one.requirement]
     return about_y[0].requirement if about_y and all(is_in_inference(one.counterexample) for one in about_y) else ""
 
@@ -34,8 +34,12 @@ def search_in_inference(subject: Subject) -> Search | None:
     """
     The search for what is wrong with the calls in inference mode; None if that violates no formula.
 
+    A slow target is not asked: that takes too many calls.
+
     ``subject``: a new one, of which nothing was asked. It makes all its calls in inference mode from here on.
     """
+    if subject.slow:
+        return None
     subject.in_inference = subject.forward_only = True
     found = [*_violations(subject)]
     return Search(subject, found, frozenset()) if found else None
