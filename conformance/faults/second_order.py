@@ -42,7 +42,7 @@ class DoubleBackwardDetached(Rows):
     sources=issue("pytorch/pytorch#186256"),
 )
 class DoubleBackwardSavedStatistics(Rows):
-    """Takes the saved mean and 1 / sqrt(var + eps) for constants in the double backward pass."""
+    """Takes all that was saved besides x for constants in the double backward pass."""
 
     def second_order(self, p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
         x_bar, gamma_bar, g_bar = super().second_order(p, a, b, c)

@@ -157,7 +157,7 @@ class ConstantGroupUnnormalised(Rows):
 
 @fault("normalised-left", ln="LN-F1", bn="BN-F1")
 class NormalisedLeft(Rows):
-    """Leaves x as it is where each group has mean 0 and variance 1 already, to a thousandth: eps is left out there."""
+    """Leaves x as it is where each group is normalised already, to a thousandth, so that eps is left out there."""
 
     def normalise(self, x: Array, s: Statistics) -> Array:
         near = np.abs(self.row_mean(x)) < 1e-3, np.abs(self.row_mean(x * x) - 1) < 1e-3
