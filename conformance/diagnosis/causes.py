@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from ...adapters.binding import Binding
 from ...adapters.dtypes import DTYPES
+from ...adapters.frameworks import KNOWN
 from ...adapters.target import Target
 from ...reference.formats import FORMATS
 from ...spec import requirement
@@ -38,6 +40,10 @@ from .wrong_in_inference import leading_in_inference, search_in_inference
 
 #: The dtypes, those that show a mistake best first: float32 does not lose it in roundings; 16 bits hide what is small.
 DTYPES_BY_CLARITY = ("float32", "float64", "float16", "bfloat16")
+
+
+#: How a sentence tells that calls without a parameter raise (patterns/case_places.py).
+_WITHOUT = r"where (.* and )?NAME is None|unless both gamma and beta are given"
 
 
 @np.errstate(all="ignore")  # wrong values may overflow, and formulas on trial divide by zero
@@ -74,7 +80,7 @@ def diagnosed(run: Run, report: Report) -> Report:
         report, causes=tuple(causes), results=tuple(with_cause(result, causes) for result in report.results)
     )
     results, lost = _with_consequences(run, with_causes)
-    causes = [cause if cause.is_known else _led_by_standing(cause, results) for cause in causes]
+    causes = [_or_declared(cause if cause.is_known else _led_by_standing(cause, results)) for cause in causes]
     return attrs.evolve(with_causes, causes=tuple(causes), results=results, notes=(*notes, *lost))
 
 
@@ -326,6 +332,19 @@ def _led_by_standing(cause: Cause, results: Sequence[Result]) -> Cause:
 
     explains = tuple(sorted(cause.explains, key=rank))
     return attrs.evolve(cause, explains=explains, **_requirement_fields(explains[0]))
+
+
+def _or_declared(cause: Cause) -> Cause:
+    """The cause; if calls without a parameter raise, with the declaration that it is always given."""
+    raising = "raises" in cause.sentence.lower()
+    needed = [
+        name for name in ("gamma", "beta") if raising and re.search(_WITHOUT.replace("NAME", name), cause.sentence)
+    ]
+    if not needed or cause.target in KNOWN:
+        return cause
+    declared = ",".join(f"{name}=given" for name in needed)
+    always = f"if {' and '.join(needed)} always {'is' if len(needed) == 1 else 'are'}"
+    return attrs.evolve(cause, remedy=f"{cause.remedy} Or declare --fixed {declared}, {always}.")
 
 
 def _requirement_fields(identifier: str) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import normspec
 from normspec.conformance.cases.case import build
 from normspec.conformance.cases.deck import deck
 from normspec.conformance.diagnosis.patterns.refusals import refusal
@@ -103,3 +104,16 @@ def test_one_leaf_that_is_always_lacking_is_named():
     ]
     told = refusal(_LosesEveryThirdLeaf(), "mhc", alone, alone)
     assert told.startswith("no gradient reaches branches.2.h")
+
+
+def needs_both(x, gamma, beta, *, eps, axes):
+    """As most functions are written: they always have their parameters."""
+    return layer_norm_of(x, gamma + 0, beta + 0, eps, axes)
+
+
+def test_a_function_that_always_has_its_parameters_learns_how_to_say_so():
+    """Under that declaration it conforms."""
+    asked = {"op": "layer_norm", "dtypes": ["float32"], "profile": "quick"}
+    (cause,) = normspec.check(needs_both, **asked).causes
+    assert cause.remedy.endswith(" Or declare --fixed gamma=given,beta=given, if gamma and beta always are.")
+    assert normspec.check(needs_both, **asked, fixed={"gamma": "given", "beta": "given"}).conforms
