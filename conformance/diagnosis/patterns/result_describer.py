@@ -89,8 +89,11 @@ class ResultDescriber:
         again = self._wrong(wrong.name, seen, fresh)
         if again is not None and again.relation is not None:
             return again
-        inside = (self._inside(inner) for inner in inner_values(self._observer.operator) if wrong.name == "y")
-        return next((one for one in inside if one is not None), wrong)
+        operator = self._observer.operator
+        inside = (self._inside(inner) for inner in inner_values(operator) if wrong.name == "y")
+        # Where y is wrong says more than what an inner value is that is wrong somewhere.
+        has_place = place_of_some(operator, [*seen, *fresh]) is not None
+        return next((one for one in inside if one is not None and (one.place is not None or not has_place)), wrong)
 
     def _inside(self, inner: InnerValue) -> WrongResult | None:
         """The mistake in an inner value, if it explains y."""
