@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -12,11 +11,8 @@ import numpy as np
 
 from ...adapters.binding import Binding
 from ...adapters.dtypes import DTYPES
-from ...adapters.frameworks import KNOWN
 from ...adapters.target import Target
 from ...reference.formats import FORMATS
-from ...spec import requirement
-from ...spec.errata import errata
 from ...spec.errors import NormspecError, TargetLost
 from ..engine.asking import asking
 from ..engine.engine import Run
@@ -26,13 +22,14 @@ from ..judging.subject import Subject
 from ..judging.truth import is_about_gradients
 from ..judging.verdicts import Result, Verdict
 from ..results.report import Report
-from .alike import in_one
 from .cause import Cause
 from .consequences import Consequences, widest
 from .convention_search import ConventionSearch, Excuse, in_one_class
 from .explanation import Explanation
+from .merged_causes import merged_causes
 from .patterns.describer import Describer
 from .patterns.pattern import Pattern
+from .remedies import or_declared, requirement_fields
 from .search import Search
 from .second import SecondSearch
 from .violations import is_violation
@@ -40,10 +37,6 @@ from .wrong_in_inference import leading_in_inference, search_in_inference
 
 #: The dtypes, those that show a mistake best first: float32 does not lose it in roundings; 16 bits hide what is small.
 DTYPES_BY_CLARITY = ("float32", "float64", "float16", "bfloat16")
-
-
-#: How a sentence tells that calls without a parameter raise (patterns/case_places.py).
-_WITHOUT = r"where (.* and )?NAME is None|unless both gamma and beta are given"
 
 
 @np.errstate(all="ignore")  # wrong values may overflow, and formulas on trial divide by zero
@@ -75,12 +68,12 @@ def diagnosed(run: Run, report: Report) -> Report:
                 notes.append(_without_cause(binding, str(error)))
             except Exception as error:  # our own error: the violations stand without a cause
                 notes.append(_without_cause(binding, words(error)))
-    causes = _merged(causes)
+    causes = merged_causes(causes)
     with_causes = attrs.evolve(
         report, causes=tuple(causes), results=tuple(with_cause(result, causes) for result in report.results)
     )
     results, lost = _with_consequences(run, with_causes)
-    causes = [_or_declared(cause if cause.is_known else _led_by_standing(cause, results)) for cause in causes]
+    causes = [or_declared(cause if cause.is_known else _led_by_standing(cause, results)) for cause in causes]
     return attrs.evolve(with_causes, causes=tuple(causes), results=results, notes=(*notes, *lost))
 
 
@@ -145,7 +138,7 @@ def _satisfied(report: Report, place: tuple[str, str, str, str]) -> frozenset[st
 
 def _cause(subject: Subject, sentence: str, identifier: str, explains: tuple[str, ...], **more: Any) -> Cause:
     """A cause in one binding and dtype, against a requirement; ``more``: other fields."""
-    fields = {"faults": (), **_requirement_fields(identifier), **more}
+    fields = {"faults": (), **requirement_fields(identifier), **more}
     return Cause(
         target=subject.target.name,
         op=subject.operator,
@@ -198,7 +191,7 @@ def _causes_in_inference(
             one,
             sentence=f"In inference mode only: {one.sentence[:1].lower()}{one.sentence[1:]}",
             explains=(leading,),
-            **_requirement_fields(leading),
+            **requirement_fields(leading),
         )
         for one in causes or _descriptions(described)
     ]
@@ -229,37 +222,6 @@ def _causes_of(subject: Subject, found: Explanation) -> list[Cause]:
         names = tuple(one.name for one in faults)
         causes.append(_cause(subject, sentence, fault.requirement, explains, faults=names))
     return causes
-
-
-def _merged(causes: Iterable[Cause]) -> list[Cause]:
-    """One cause for each mistake of a target, however many bindings and dtypes show it."""
-    merged: list[Cause] = []
-    for cause in causes:
-        place = next((place for place, one in enumerate(merged) if _is_same_mistake(one, cause)), None)
-        if place is None:
-            merged.append(cause)
-        else:
-            merged[place] = _merged_two(merged[place], cause)
-    return merged
-
-
-def _is_same_mistake(one: Cause, other: Cause) -> bool:
-    """Whether two causes are one mistake. In 16 bits, two mistakes may look alike that another dtype tells apart."""
-    here, there = set(one.faults), set(other.faults)
-    if (one.target, one.op, one.convention) != (other.target, other.op, other.convention) or bool(here) != bool(there):
-        return False
-    return here <= there or here >= there if here else in_one(one.sentence, other.sentence) is not None
-
-
-def _merged_two(one: Cause, other: Cause) -> Cause:
-    clearer = min(one, other, key=lambda cause: len(cause.faults))
-    parts: dict[str, tuple[str, ...]] = {
-        name: tuple(dict.fromkeys((*getattr(one, name), *getattr(other, name))))
-        for name in ("bindings", "dtypes", "explains")
-    }
-    parts["dtypes"] = tuple(sorted(parts["dtypes"], key=tuple(DTYPES).index))
-    sentence = clearer.sentence if clearer.is_known else in_one(one.sentence, other.sentence) or clearer.sentence
-    return attrs.evolve(clearer, sentence=sentence, **parts)
 
 
 def with_cause(result: Result, causes: Sequence[Cause]) -> Result:
@@ -331,29 +293,7 @@ def _led_by_standing(cause: Cause, results: Sequence[Result]) -> Cause:
         return name not in names, backward and "-G" not in name, name.startswith("CM-")
 
     explains = tuple(sorted(cause.explains, key=rank))
-    return attrs.evolve(cause, explains=explains, **_requirement_fields(explains[0]))
-
-
-def _or_declared(cause: Cause) -> Cause:
-    """The cause; if calls without a parameter raise, with the declaration that it is always given."""
-    raising = "raises" in cause.sentence.lower()
-    needed = [
-        name for name in ("gamma", "beta") if raising and re.search(_WITHOUT.replace("NAME", name), cause.sentence)
-    ]
-    if not needed or cause.target in KNOWN:
-        return cause
-    declared = ",".join(f"{name}=given" for name in needed)
-    always = f"if {' and '.join(needed)} always {'is' if len(needed) == 1 else 'are'}"
-    return attrs.evolve(cause, remedy=f"{cause.remedy} Or declare --fixed {declared}, {always}.")
-
-
-def _requirement_fields(identifier: str) -> Mapping[str, Any]:
-    """The fields of a cause that describe the requirement it violates."""
-    return {
-        "requirement": identifier,
-        "remedy": requirement(identifier).sentence,
-        "errata": tuple(one.id for one in errata().values() if identifier in one.requirements),
-    }
+    return attrs.evolve(cause, explains=explains, **requirement_fields(explains[0]))
 
 
 def _place(result: Result) -> tuple[str, str, str, str]:
