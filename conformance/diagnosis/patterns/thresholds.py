@@ -46,6 +46,16 @@ _FEW_POSITIONS: Mapping[Groups, tuple[Callable[[int], Mapping[str, int]], str]] 
     Groups.CHANNEL: (lambda n: {"samples": n, "rank": 2}, "values in a channel"),
     Groups.SAMPLE_CHANNELS: (lambda n: {"width": n // 2}, "values in a group"),
 }
+#: How many times as much of the other extent shows whether a limit is one on the number of values in x.
+_MORE = 4
+#: By extent: less, and more, of the other one.
+_OTHER_EXTENT: Mapping[str, tuple[Callable[[Description], Description], Callable[[Description], Description]]] = {
+    "features": (
+        lambda one: attrs.evolve(one, groups=one.groups[-1:], repeat=None),
+        lambda one: attrs.evolve(one, repeat=_MORE * one.count_of_groups),
+    ),
+    "groups": (lambda one: attrs.evolve(one, n=2), lambda one: attrs.evolve(one, n=_MORE * one.n)),
+}
 
 
 @attrs.frozen
@@ -97,7 +107,7 @@ def thresholds(observer: Observer, violated: Sequence[Description], wrong: Seque
     alike = islice((one for one, case in shown if _is_wrong(observer, case)), 1)
     for like in (None, *alike):
         swept = (one if like is None else _with_values_of(like, one) for one in extents(observer.operator))
-        tried = (_threshold(observer, one, cases) for one in swept)
+        tried = (_of_extent(observer, one, cases) for one in swept)
         found = [_of_all_values(observer, one) for one in tried if one is not None]
         if like is not None:  # what is wrong at every size, by less and less, is not about sizes
             found = [attrs.evolve(one, like_shown=True) for one in found if one.right_up_to]
@@ -120,14 +130,14 @@ def _with_values_of(like: Description, extent: Extent) -> Extent:
     return attrs.evolve(extent, case=case)
 
 
-def _threshold(observer: Observer, extent: Extent, shown: Sequence[Case]) -> Threshold | None:
+def _of_extent(observer: Observer, extent: Extent, shown: Sequence[Case]) -> Threshold | None:
     """The wrong sizes of an extent, among cases that are alike in all else; ``shown``: its sizes are tried too."""
     sizes = {size for one in shown if (size := _size_of(one, extent)) is not None} - {0, 1}
-    found = _Sizes(observer, extent).threshold(sizes, shown)
+    found = _Sizes(observer, extent).rule_followed(sizes, shown)
     if found is None or place_of(found.right_up_to) == place_of(found.right_up_to + 1):
         return found
     # On either side of the limit the cases have another shape, which may be what is wrong with them.
-    return _Sizes(observer, extent, place_of(found.right_up_to + 1)).threshold(sizes, shown)
+    return _Sizes(observer, extent, place_of(found.right_up_to + 1)).rule_followed(sizes, shown)
 
 
 def _of_values(observer: Observer, found: Threshold) -> Threshold | None:
@@ -167,18 +177,6 @@ def _next_to_limit(observer: Observer, found: Threshold) -> list[Description]:
     return [_sized(observer, found.extent, size, found.place) for size in (found.right_up_to, found.right_up_to + 1)]
 
 
-#: How many times as much of the other extent shows whether a limit is one on the number of values in x.
-_MORE = 4
-#: By extent: less, and more, of the other one.
-_OTHER_EXTENT: Mapping[str, tuple[Callable[[Description], Description], Callable[[Description], Description]]] = {
-    "features": (
-        lambda one: attrs.evolve(one, groups=one.groups[-1:], repeat=None),
-        lambda one: attrs.evolve(one, repeat=_MORE * one.count_of_groups),
-    ),
-    "groups": (lambda one: attrs.evolve(one, n=2), lambda one: attrs.evolve(one, n=_MORE * one.n)),
-}
-
-
 @attrs.define
 class _Sizes:
     """What is known about the sizes of one extent."""
@@ -199,7 +197,7 @@ class _Sizes:
             self.known[size] = _is_wrong_on(self.observer, _sized(self.observer, self.extent, size, self.place))
         return self.known[size]
 
-    def threshold(self, sizes: Set[int], cases: Sequence[Case]) -> Threshold | None:
+    def rule_followed(self, sizes: Set[int], cases: Sequence[Case]) -> Threshold | None:
         """
         The rule that the sizes follow; None if no size is wrong beyond one that is right.
 
@@ -304,7 +302,9 @@ class _Sizes:
                 if self._holds(rule):
                     return rule
         where = f"at {high} {{0}}"
-        return SizeRule(bool, f"wrong {where}, and not at every larger number; right at {low}", where, followed=False)
+        return SizeRule(
+            lambda size: True, f"wrong {where}, and not at every larger number; right at {low}", where, followed=False
+        )
 
     @property
     def _least(self) -> Sequence[int]:
