@@ -28,7 +28,7 @@ CHECKOUT = Path(__file__).parent.parent.parent
 ROOMS = (
     "reference/*.py",
     *(f"conformance/{room}/*.py" for room in ("cases", "checks", "judging", "engine", "selftest")),
-    *(f"conformance/running/{name}.py" for name in ("alone", "merging", "processes", "unit")),
+    *(f"conformance/running/{name}.py" for name in ("single_process", "merging", "processes", "unit", "unit_queue")),
     "conformance/requests/limits.py",
 )
 
