@@ -15,7 +15,7 @@ from ..judging.findings import ratios
 _TWO_FUNCTIONS = 2.0
 
 #: A wrong step has roundings that the right one need not have: a few, of a value that the envelope does not know.
-EXTRA_ROUNDINGS = 4.0
+WRONG_STEP_ROUNDINGS = 4.0
 
 #: An answer is clearly wrong if it is off by this many times what two functions with the same mistake may differ by. An
 #: agreement is then accurate to a tenth of the error, so rounding cannot cause it.
@@ -56,7 +56,10 @@ class Values:
         """
         right, here = np.abs(self.expected), np.abs(self.got)
         larger = _largest(here) / _largest(right) if _largest(right) else 1.0
-        return _TWO_FUNCTIONS * (self.envelope * max(larger, 1.0) + EXTRA_ROUNDINGS * self.unit * here) + self.unstable
+        return (
+            _TWO_FUNCTIONS * (self.envelope * max(larger, 1.0) + WRONG_STEP_ROUNDINGS * self.unit * here)
+            + self.unstable
+        )
 
     def worst_error(self) -> float:
         """How far the worst value is from the exact one, in units of the slack; infinite if it is not finite."""
@@ -204,9 +207,14 @@ def _paired(some: _Outcomes, others: _Outcomes) -> list[tuple[ComparisonOutcome,
     """
     The comparisons of two answers, one by one; none if they are not the same comparisons.
 
-    A check may make a call that only one of two frameworks has, such as one with a layout. Such a call is left out.
+    A check may make a call that only one of two frameworks has, such as one with a layout. Such a call is left out,
+    unless it alone shows a violation: the others then say nothing about that.
     """
+    kept = some, others
     if len(some) != len(others):
         notes = {one.note for one in some} & {one.note for one in others}
-        some, others = ([one for one in outcomes if one.note in notes] for outcomes in (some, others))
-    return [*zip(some, others, strict=True)] if len(some) == len(others) else []
+        kept = [one for one in some if one.note in notes], [one for one in others if one.note in notes]
+        for whole, left in zip((some, others), kept, strict=True):
+            if any(one.words for one in whole) and not any(one.words for one in left):
+                return []
+    return [*zip(*kept, strict=True)] if len(kept[0]) == len(kept[1]) else []

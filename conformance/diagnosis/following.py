@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 
 from ...reference.formats import FORMATS
+from ...spec.errors import CALL_FAILED
 from ...spec.layout import Layout
 from ..cases.case import Case
 from .answers import CLEARLY_WRONG, Answer, Values
@@ -33,9 +34,16 @@ def follow(candidate: Candidate, question: Question, gradients: Answer) -> bool:
     Each derivative is taken along one direction, by central differences in float64. It proves nothing where it is not
     finite or the function is not smooth. A framework gives no gradient of an input that y does not depend on.
     """
-    case, own = question.case, candidate.answer(question)
-    if own.words:
+    if candidate.answer(question).words:
         return False
+    try:
+        return _all_follow(candidate, question, gradients)
+    except CALL_FAILED:  # a mistake may refuse inputs that were moved, or wider ones
+        return False
+
+
+def _all_follow(candidate: Candidate, question: Question, gradients: Answer) -> bool:
+    case = question.case
     if gradients.words:
         return bool(gradients.missing) and not any(_moves(candidate, case, name) for name in gradients.missing)
     own = candidate.unstable_answer(question)

@@ -16,7 +16,7 @@ from ..checks.registry import Check
 from ..engine.tally import Tally, findings
 from ..judging.findings import Finding
 from ..judging.subject import Subject
-from .answers import EXTRA_ROUNDINGS, Answer, ComparisonOutcome, Values
+from .answers import WRONG_STEP_ROUNDINGS, Answer, ComparisonOutcome, Values
 
 #: Failures that are not about numbers. The same mistake gives the same words, shapes and dtypes included.
 _VERBATIM = ("count", "shape", "dtype", "missing")
@@ -138,7 +138,7 @@ def _with_terms(values: Values, case: Case, output: str) -> Values:
     """The values; with a wrong formula y may be a sum with x, whose roundings stay where the terms cancel."""
     if not case.record.composed or output != "y" or values.got.shape != case.x.shape:
         return values
-    return attrs.evolve(values, unstable=EXTRA_ROUNDINGS * values.unit * np.abs(case.x.astype(np.float64)))
+    return attrs.evolve(values, unstable=WRONG_STEP_ROUNDINGS * values.unit * np.abs(case.x.astype(np.float64)))
 
 
 def _outcome_of_accepted(found: Finding, subject: Subject) -> ComparisonOutcome:

@@ -182,7 +182,8 @@ class Describer:
         if not explains:
             return None
         # "y", or "change of y": what is shown to be wrong is not said to be right.
-        shown = {one.counterexample.output.split()[-1] for one in self.violations if one.counterexample is not None}
+        outputs = [one.counterexample.output for one in self.violations if one.counterexample is not None]
+        shown = {words.split(" ")[-1] for words in outputs}
         names = dict.fromkeys(one.name for one in (*seen, *seen_fresh) if one.name not in shown)
         record = OPERATORS[self.observer.operator]
         sentence = sentence_of(wrong, [*names], record.outputs)
