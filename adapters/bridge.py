@@ -169,6 +169,16 @@ class Bridge(abc.ABC):
     def written_back(self, handed: Any, x: Any, source: int, destination: int) -> None:  # noqa: B027 - most write none
         """Copy into x whatever the target wrote into ``handed``, the moved x it was given, so that the fault shows."""
 
+    # Tensors inside a network ----------------------------------------------------------------------------
+
+    def intermediate(self, tensor: Any) -> Any:
+        """The tensor as another operation's result, which is no leaf; itself where a framework tells no difference."""
+        return tensor
+
+    def parameter(self, tensor: Any) -> Any:
+        """The tensor as the framework's own kind of parameter; itself where there is none."""
+        return tensor
+
     # The memory of parts ---------------------------------------------------------------------------------
 
     @abc.abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +39,13 @@ class Evaluation:
     def tracked(self) -> bool:
         """Whether anything is tracked for gradients."""
         return bool(self._wrt)
+
+    def enter_network(self, intermediate: Collection[str]) -> None:
+        """Before the call: make these inputs results of other operations, and other tracked ones parameters."""
+        bridge = self._caller.bridge
+        for name in self._wrt:
+            turned = bridge.intermediate if name in intermediate else bridge.parameter
+            self.tensors[name] = turned(self.tensors[name])
 
     def outputs(self) -> dict[str, np.ndarray]:
         """The present values of the results, read again each time, so that a reused buffer shows."""

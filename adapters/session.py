@@ -8,7 +8,7 @@ through, because the user caused it and not the target.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -49,6 +49,7 @@ class Session(Caller):
         defaults: bool = False,
         alone: bool = False,
         frozen: bool = False,
+        intermediate: Collection[str] | None = None,
     ) -> Evaluation:
         """
         Call the target.
@@ -60,9 +61,13 @@ class Session(Caller):
         tracked. ``record`` records the calls of the parts. ``defaults`` leaves eps and momentum out of the call, so
         that the framework's own values apply. ``alone`` runs the call on one thread, as small calls always run.
         ``frozen`` enables gradients though no input needs one, as in a network whose weights are frozen.
+        ``intermediate`` makes the call as inside a network: what it names is passed as the result of another operation,
+        and every other input that is tracked as a parameter of the framework's.
         Raises Unsupported if the binding does not take such a part, or has no defaults.
         """
         evaluation = self._prepared(inputs, settings, parts, layouts, wrt, mode, alone=alone)
+        if intermediate is not None and evaluation.tracked:
+            evaluation.enter_network(intermediate)
         evaluation.recorder = Recorder(self.bridge) if record else None
         return self._called(evaluation, mode, defaults=defaults, frozen=frozen)
 

@@ -52,11 +52,12 @@ class RemoteSession:
         record: bool = False,
         defaults: bool = False,
         frozen: bool = False,
+        intermediate: Sequence[str] | None = None,
     ) -> RemoteEvaluation:
         """Call the target; see Session.start."""
         request = {
             "layouts": dict(layouts) if layouts else None, "wrt": wrt, "mode": mode, "record": record,
-            "defaults": defaults, "frozen": frozen,
+            "defaults": defaults, "frozen": frozen, "intermediate": intermediate,
         }  # fmt: skip
         number = self.host.number()
         asked = self._request("start", inputs, settings, parts, request)

@@ -238,6 +238,12 @@ class TorchBridge(Bridge):
             if ((now != before) & ~(now.isnan() & before.isnan())).any():
                 x.copy_(now)
 
+    def intermediate(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.clone()
+
+    def parameter(self, tensor: torch.Tensor) -> torch.Tensor:
+        return torch.nn.Parameter(tensor.detach())
+
     def view(self, x: torch.Tensor) -> torch.Tensor:
         return x.view_as(x)
 

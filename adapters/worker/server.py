@@ -225,6 +225,7 @@ class Server:
             record=request.get("record", False),
             defaults=request.get("defaults", False),
             frozen=request.get("frozen", False),
+            intermediate=request.get("intermediate"),
         )
         reply = {"outputs": evaluation.outputs(), "recorded": _recorded(evaluation)}
         self._evaluations[request["evaluation"]] = evaluation

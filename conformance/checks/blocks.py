@@ -12,7 +12,6 @@ from ...reference.scaled import Scaled
 from ..cases.case import Case
 from ..judging.findings import Finding, as_exact
 from ..judging.subject import Subject
-from .composed_values import reached
 from .exactly import added, averaged, exact, finite_bound, judge_exactly, shifted_exactly, summed
 from .part_calls import handed_value, recorded
 from .registry import check, recipes
@@ -61,7 +60,7 @@ def shifted_input(subject: Subject, case: Case) -> Iterator[Finding]:
 def zero_sublayer(subject: Subject, case: Case) -> Iterator[Finding]:
     """With a sublayer that returns zeros, dx is the cotangent itself."""
     _ = subject.observe(case).outputs
-    dx = subject.observe(case).gradients["dx"]
+    dx = subject.observe(case).gradient("dx")
     # In groups out of its range the derivative of the normalisation may be infinite, and zero times it NaN.
     inside = np.isfinite(subject.bound(case, "dx")(False))
     yield equal_to(subject, case, "dx", dx, case.g, "the sublayer returns zeros", where=inside)
@@ -128,7 +127,7 @@ def balanced_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradient with respect to the sublayer's output sums to zero over a group."""
     _ = subject.observe(case).outputs
     name = "dsublayer.h"
-    total = summed(exact(case.layout.rows(reached(subject.observe(case).gradients, name))))
+    total = summed(exact(case.layout.rows(subject.observe(case).gradient(name))))
     bound, zero = finite_bound(subject, case, name), Scaled.of(np.zeros(total.shape))
     note = "summed over a group"
     yield judge_exactly(

@@ -6,6 +6,7 @@ from __future__ import annotations
 # Checks are registered and run in this order: calls and parts come first.
 from . import (  # noqa: F401
     purity,
+    tracking,
     part_calls,
     aspects,
     blocks,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import attrs
 import numpy as np
 
 from ...adapters.binding import differentiable
-from ...spec.errors import Unsupported
+from ...spec.errors import MissingGradient
 from ..cases.case import Case
 from ..cases.recipes import RECIPES
 from ..judging.findings import Finding
@@ -98,19 +98,19 @@ def _gradients(wanted: Callable[[str], bool]) -> Body:
         if case.description is not None and case.description.recipe == "counted":
             return  # a target may call the part again in the backward pass, and then gets another value
         _ = subject.observe(case).outputs
-        gradients = subject.observe(case).gradients
+        missing: MissingGradient | None = None
         for name in (f"d{given}" for given in differentiable(case.operator, case.inputs)):
             if wanted(name):
-                yield subject.judge_gradient(case, name, reached(gradients, name))
+                try:
+                    gradient = subject.observe(case).gradient(name)
+                except MissingGradient as failure:  # the others are judged first
+                    missing = failure
+                else:
+                    yield subject.judge_gradient(case, name, gradient)
+        if missing is not None:
+            raise missing
 
     return judged
-
-
-def reached(gradients: Mapping[str, np.ndarray], name: str) -> np.ndarray:
-    """Return a gradient, or raise Unsupported where gradients do not reach the leaves that the parts close over."""
-    if name not in gradients:
-        raise Unsupported("no gradient reaches what the parts close over")
-    return gradients[name]
 
 
 def _of_parts(name: str) -> bool:

@@ -24,7 +24,7 @@ from .relations import close, close_to_sum, equal, equal_to, same, scaled_exactl
 def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
     """dx sums to zero over a group."""
     _ = subject.observe(case).outputs
-    total = summed(exact(case.layout.rows(subject.observe(case).gradients["dx"])))
+    total = summed(exact(case.layout.rows(subject.observe(case).gradient("dx"))))
     bound = finite_bound(subject, case, "dx")
     yield judge_exactly(
         subject, case, "sum of dx", total, Scaled.of(np.zeros(total.shape)),
@@ -36,7 +36,7 @@ def sums_to_zero(subject: Subject, case: Case) -> Iterator[Finding]:
 def along_deviation(subject: Subject, case: Case) -> Iterator[Finding]:
     """sum(dx (x - mu)) = eps/(var + eps) sum(gamma g xhat)."""
     _ = subject.observe(case).outputs
-    dx = exact(case.layout.rows(subject.observe(case).gradients["dx"]))
+    dx = exact(case.layout.rows(subject.observe(case).gradient("dx")))
     group, gamma = moments(case), case.inputs["gamma"]
     h = exact(case.layout.rows(case.g))
     if gamma is not None:

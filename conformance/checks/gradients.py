@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
+from ..judging.truth import owner_of
 from .registry import BOTH, INFERENCE, Body, check, in_inference, ordinary
 
 
@@ -15,9 +16,8 @@ def gradient_of(name: str) -> Body:
 
     def judged(subject: Subject, case: Case) -> Iterator[Finding]:
         _ = subject.observe(case).outputs
-        gradients = subject.observe(case).gradients
-        if name in gradients:
-            yield subject.judge_gradient(case, name, gradients[name])
+        if case.inputs[owner_of(name)] is not None:
+            yield subject.judge_gradient(case, name, subject.observe(case).gradient(name))
 
     return judged
 

@@ -13,7 +13,6 @@ from ...spec.parts import Part
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
-from .composed_values import reached
 from .exactly import added, exact, finite_bound, judge_exactly, shifted_exactly, summed
 from .registry import check, recipes
 from .relations import close, equal, equal_to, same_bits_of_y, same_y, sum_of
@@ -72,7 +71,7 @@ def any_count(subject: Subject, case: Case) -> Iterator[Finding]:
 def balanced_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradients of the logits sum to zero."""
     _ = subject.observe(case).outputs
-    total = summed(exact(subject.observe(case).gradients["dlogits"].reshape(1, -1)))
+    total = summed(exact(subject.observe(case).gradient("dlogits").reshape(1, -1)))
     bound = finite_bound(subject, case, "dlogits")
     note = "summed over the branches"
     zero = Scaled.of(np.zeros(1))
@@ -183,7 +182,7 @@ def closed_branch_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
         return
     output = f"d{_branches(case)[place].leaves[0]}"
     _ = subject.observe(case).outputs
-    gradient = reached(subject.observe(case).gradients, output)
+    gradient = subject.observe(case).gradient(output)
     note = f"the logit of branch {place} is -inf"
     yield equal_to(subject, case, output, gradient, np.zeros_like(gradient), note)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -12,11 +13,12 @@ from ...adapters.recording import Recorder
 from ...reference.composed import Value
 from ...spec.errors import BadOutput, TakesNoPart
 from ...spec.operators import OPERATORS
-from ...spec.parts import Part
+from ...spec.parts import Part, every_part
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .later_calls import different_values
+from .one_callable import handed_twice
 from .registry import check
 from .relations import changed
 from .ways_to_call import other_layouts
@@ -67,17 +69,27 @@ def roles(case: Case) -> list[str]:
 @check("CM-C1")
 def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
     """Every part is called once in a forward pass: the branches in order, and fuse after them."""
-    twice, modes = handed_twice(case), ("inference", "training")
-    several = (case, twice) if twice is not None else (case,)
-    layouts = other_layouts(subject, case)
-    calls = [partial(_recorder, subject, one, mode=mode) for mode in modes for one in several]
+    modes, layouts = ("inference", "training"), other_layouts(subject, case)
+    twice = list(handed_twice(case))
+    calls = [partial(_recorder, subject, one, mode=mode) for mode in modes for one in (case, *(t for *_, t in twice))]
     subject.prefetch(case, [*calls, *(partial(_recorder, subject, case, layouts={"x": one}) for one in layouts)])
     for mode in modes:
         yield from _called_in_order(case, _recorder(subject, case, mode=mode), "")
-        if twice is not None:
-            yield from _each_role_called(subject, twice, mode)
+        for first, second, one in twice:
+            with contextlib.suppress(TakesNoPart):
+                yield _each_role_called(_recorder(subject, one, mode=mode), first, second, one)
     for layout in layouts:
         yield from _called_in_order(case, _recorder(subject, case, layouts={"x": layout}), f", x {layout}")
+    for first, second, one in twice:
+        if any(map(_counts_calls, every_part(one.parts))):  # its results in two roles depend on which comes first
+            continue
+        with contextlib.suppress(TakesNoPart):
+            note = f"one callable was passed as {first} and as {second}"
+            yield subject.judge_output(one, "y", subject.outputs(one, "inference")["y"], note=note)
+
+
+def _counts_calls(part: Part) -> bool:
+    return part.kind == "counted" or any(map(_counts_calls, part.inner))
 
 
 def _called_in_order(case: Case, recorder: Recorder, where: str) -> Iterator[Finding]:
@@ -93,41 +105,11 @@ def _called_in_order(case: Case, recorder: Recorder, where: str) -> Iterator[Fin
     yield Finding(case, violated=ordered != wanted, output="y", note=words)
 
 
-def _each_role_called(subject: Subject, twice: Case, mode: str) -> Iterator[Finding]:
+def _each_role_called(recorder: Recorder, first: str, second: str, twice: Case) -> Finding:
     """One callable in two roles is called for each."""
-    first, second = _TWICE[twice.operator]
-    try:
-        calls = _recorder(subject, twice, mode=mode).calls
-    except TakesNoPart:
-        return
-    count = sum(call.role == first for call in calls)  # the name under which both are recorded
+    count = sum(call.role == first for call in recorder.calls)  # the name under which both are recorded
     note = f"one callable was passed as {first} and as {second}, and was called {count} times in one forward pass"
-    yield Finding(twice, violated=count != 2, output="y", note=note)
-
-
-#: Roles of which one callable can stand in two: the first is handed over in the place of the second too.
-_TWICE = {
-    "residual": ("branch", "shortcut"),
-    "highway": ("gate", "carry"),
-    "mhc": ("branches.0", "branches.1"),
-}
-
-
-def handed_twice(case: Case) -> Case | None:
-    """The case with one callable in two roles; None if it has no two."""
-    if case.operator not in _TWICE:
-        return None
-    first, second = _TWICE[case.operator]
-    role = first.partition(".")[0]
-    parts = case.parts[role]
-    if not isinstance(parts, tuple):
-        assert parts is not None
-        common = Part("common", inner=(parts,))
-        return case.replace(parts={**case.parts, first: common, second: common})
-    if len(parts) < 2:
-        return None
-    common = Part("common", inner=parts[:1])
-    return case.replace(parts={**case.parts, role: (common, common, *parts[2:])})
+    return Finding(twice, violated=count != 2, output="y", note=note)
 
 
 #: The parts whose input is x itself.

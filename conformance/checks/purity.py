@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 
+from ...adapters.binding import differentiable
 from ...adapters.layouts import why_not
 from ...adapters.session import Evaluation
-from ...spec.errors import BadOutput, LayoutNotApplicable, MissingGradient, TargetRaised, Unsupported
+from ...spec.errors import BadOutput, LayoutNotApplicable, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
-from .derived import affine_names, some_tracked
+from .derived import affine_names
 from .later_calls import different_values, memory_used_again, one_value_changed, settings_changed
 from .registry import check
-from .relations import changed, same, same_gradients
-from .repetitions import REPEATED, is_by_tracking, repeated_where_tracking_differs, repetitions, same_when_tracked
+from .relations import changed, same_gradients
+from .repetitions import REPEATED, repeated_where_tracking_differs, repetitions
 
 
 def _for_layouts(case: Case) -> bool:
@@ -88,6 +88,10 @@ def _unchanged(subject: Subject, case: Case, layout: str) -> Iterator[Finding]:
     pulled.gradients()
     yield from inputs_kept(evaluation, "taking gradients")
     yield changed(case.g, pulled.cotangent(), case, "g", f"the cotangent was changed{where}")
+    if layout == "contiguous" and _for_layouts(case):
+        inside = subject.start(case, intermediate=differentiable(case.operator, case.inputs))
+        inside.outputs()
+        yield from inputs_kept(inside, "a call with each input passed as the result of another operation")
 
 
 def _for_tracking(case: Case) -> bool:
@@ -159,47 +163,6 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
             yield changed(known, value, case, name, note)
     for name, value in evaluation.outputs().items():
         yield changed(before[name], value, case, name, f"{name} changed when gradients were taken")
-
-
-@check("CM-P6", every=_for_tracking, gradient=True)
-def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Finding]:
-    """
-    A call whose gradients are taken returns the same as one where nothing is tracked.
-
-    If the calls do not repeat themselves, tracking is not the reason: then CM-P2 says so.
-    """
-    observed = subject.observe(case)
-    for found in same_when_tracked(subject, case, observed.outputs, observed.tracked, "gradients are tracked"):
-        if not found.violated or is_by_tracking(subject, case):
-            yield found
-    others = [_same_in_inference_mode] if subject.has_inference_path else []
-    if "CM-P4" in case.requirements:
-        others = [_same_whatever_is_tracked, _same_in_inference_mode]
-    for compared in others:
-        for found in compared(subject, case, observed.outputs):
-            if not found.violated or not repetitions(subject, case).violated:
-                yield found
-
-
-def _same_whatever_is_tracked(subject: Subject, case: Case, known: dict[str, np.ndarray]) -> Iterator[Finding]:
-    """The outputs where only some inputs need a gradient, or none does though gradients are enabled."""
-    frozen = partial(subject.start, case, wrt=(), frozen=True)
-    chosen = some_tracked(case)
-    subject.prefetch(case, [lambda: frozen().outputs(), *(partial(subject.tracked, case, wrt) for wrt in chosen)])
-    for name, value in frozen().outputs().items():
-        yield same(subject, case, name, value, known[name], "gradients are enabled, and no input needs one")
-    for wrt in chosen:
-        note = f"only {', '.join(wrt)} {'needs' if len(wrt) == 1 else 'need'} a gradient"
-        with contextlib.suppress(MissingGradient, TargetRaised):  # CM-T3, or LN-G11, judges it
-            tracked, _ = subject.tracked(case, wrt)
-            yield from same_when_tracked(subject, case, known, tracked, note)
-
-
-def _same_in_inference_mode(subject: Subject, case: Case, known: dict[str, np.ndarray]) -> Iterator[Finding]:
-    """The outputs in the framework's inference mode, such as PyTorch's, which code can tell from its no_grad."""
-    if not subject.binding.has_modes:
-        for name, value in subject.outputs(case, "inference").items():
-            yield same(subject, case, name, value, known[name], "in the framework's inference mode")
 
 
 @check("CM-P5", raising="violates", gradient=True)

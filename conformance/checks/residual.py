@@ -32,7 +32,7 @@ def cancelling_branch(subject: Subject, case: Case) -> Iterator[Finding]:
 def cancelling_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     """With F = -identity, dx is zero."""
     _ = subject.observe(case).outputs
-    dx = subject.observe(case).gradients["dx"]
+    dx = subject.observe(case).gradient("dx")
     yield equal_to(subject, case, "dx", dx, np.zeros_like(dx), "F(x) = -x")
 
 

@@ -11,9 +11,9 @@ from ...spec.parts import Part, every_part
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
-from .composed_values import reached
 from .later_calls import different_values
-from .part_calls import handed_twice, roles
+from .one_callable import handed_twice
+from .part_calls import roles
 from .refusal import judge_refusals, outputs_unless_refused
 from .registry import check, recipes
 from .relations import changed, same
@@ -156,18 +156,17 @@ def _came_instead(subject: Subject, bad: Case) -> str:
 def shared_leaves(subject: Subject, case: Case) -> Iterator[Finding]:
     """The gradients of a leaf that two parts share add up, also where one callable stands in both roles."""
     yield from _gradients_of_shared(subject, case, "a leaf that several parts close over")
-    twice = handed_twice(case)
-    if twice is not None:
+    for first, second, twice in handed_twice(case):
         with contextlib.suppress(TakesNoPart):
-            yield from _gradients_of_shared(subject, twice, "a leaf of one callable in two roles")
+            note = f"a leaf of one callable, passed as {first} and as {second}"
+            yield from _gradients_of_shared(subject, twice, note)
 
 
 def _gradients_of_shared(subject: Subject, case: Case, note: str) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
-    gradients = subject.observe(case).gradients
     names = [leaf for part in every_part(case.parts) for leaf in part.all_leaves()]
     for name in sorted({f"d{name}" for name in names if names.count(name) > 1}):
-        yield subject.judge_gradient(case, name, reached(gradients, name), note=note)
+        yield subject.judge_gradient(case, name, subject.observe(case).gradient(name), note=note)
 
 
 @check("CM-C9", every=recipes("identity", "view"))

@@ -55,5 +55,5 @@ def large_data(subject: Subject, case: Case) -> Iterator[Finding]:
 def wide_data(subject: Subject, case: Case) -> Iterator[Finding]:
     """Gradients are right where r^3 underflows, and they do not."""
     _ = subject.observe(case).outputs
-    dx = subject.observe(case).gradients["dx"]
+    dx = subject.observe(case).gradient("dx")
     yield subject.judge_gradient(case, "dx", dx, range_rule=False)

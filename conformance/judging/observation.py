@@ -7,9 +7,11 @@ from typing import Protocol
 import attrs
 import numpy as np
 
+from ...adapters.binding import differentiable
 from ...adapters.session import Session
-from ...spec.errors import CALL_FAILED, BadOutput, TargetRaised, Unsupported
+from ...spec.errors import CALL_FAILED, BadOutput, MissingGradient, TargetRaised, Unsupported
 from ..cases.case import Case
+from .truth import owner_of
 
 
 class Caller(Protocol):
@@ -24,7 +26,9 @@ class Caller(Protocol):
 
     def outputs(self, case: Case, mode: str = "training") -> dict[str, np.ndarray]: ...
 
-    def tracked(self, case: Case) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]: ...
+    def tracked(
+        self, case: Case, wrt: tuple[str, ...] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]: ...
 
 
 @attrs.define(eq=False)
@@ -36,6 +40,8 @@ class Observation:
     _outputs: dict[str, np.ndarray] | None = None
     _gradients: dict[str, np.ndarray] | None = None
     _tracked: dict[str, np.ndarray] = attrs.field(factory=dict)
+    #: The gradients that there are, where another is missing.
+    _present: dict[str, np.ndarray] | None = None
     _untracked: dict[str, np.ndarray] | None = None
     _failure: Exception | None = None
     _gradient_failure: Exception | None = None
@@ -111,3 +117,23 @@ class Observation:
                 self._gradient_failure = failure
                 raise
         return self._gradients
+
+    def gradient(self, name: str) -> np.ndarray:
+        """
+        One gradient by name, for an input that is given, even where the gradient of another input is missing.
+
+        Raises MissingGradient if it is missing itself, and Unsupported if the target's gradients reach no leaves.
+        """
+        try:
+            found = self.gradients
+        except MissingGradient as failure:
+            if owner_of(name) in failure.missing:
+                raise
+            if self._present is None:
+                inputs = differentiable(self.case.operator, self.case.inputs)
+                rest = tuple(one for one in inputs if one not in failure.missing)
+                _, self._present = self._subject.tracked(self.case, rest)
+            found = self._present
+        if name not in found:
+            raise Unsupported("no gradient reaches what the parts close over")
+        return found[name]

@@ -72,15 +72,32 @@ def test_a_vjp_that_raises() -> None:
 
 
 def test_a_gradient_that_is_none() -> None:
-    """A parameter that no gradient reaches violates CM-T3, which names it."""
+    """A parameter that no gradient reaches violates CM-T3, which names it; the gradients that there are are judged."""
 
     def vjp(*arguments: Any, **settings: Any) -> Any:
         dx, _, dbeta = LAYER_NORM.vjp(*arguments, **settings)
         return dx, None, dbeta
 
-    found = result(run(function("layer_norm", LAYER_NORM.call, vjp=vjp), requirements={"CM-T3"}), "CM-T3")
-    assert found.verdict is Verdict.FAIL
+    target = function("layer_norm", LAYER_NORM.call, vjp=vjp)
+    report = run(target, requirements={"CM-T3", "LN-G1", "LN-G2", "LN-G3", "LN-G4", "LN-G5"})
+    found = result(report, "CM-T3")
     assert "gamma" in found.reason and "forward-only" not in found.reason
+    assert verdicts(report) == {
+        "CM-T3": "fail", "LN-G1": "pass", "LN-G2": "error", "LN-G3": "pass", "LN-G4": "pass", "LN-G5": "pass",
+    }  # fmt: skip
+    assert "no gradient reaches gamma" in result(report, "LN-G2").reason
+
+
+@pytest.mark.parametrize("by", [1, 2])
+def test_a_wrong_gradient_beside_one_that_is_missing(by: int) -> None:
+    """A gradient that is wrong is found although another is missing."""
+
+    def vjp(*arguments: Any, **settings: Any) -> Any:
+        dx, _, dbeta = LAYER_NORM.vjp(*arguments, **settings)
+        return by * dx, None, dbeta
+
+    found = verdicts(run(function("layer_norm", LAYER_NORM.call, vjp=vjp), requirements={"LN-G1"}))
+    assert found == {"LN-G1": "pass" if by == 1 else "fail"}
 
 
 def test_gradients_that_are_all_none() -> None:

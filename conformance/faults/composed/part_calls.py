@@ -113,6 +113,22 @@ class SamePartCalledOnce(Composed):
         return self.values[part]
 
 
+@fault("carry-left-out-where-gate-is-the-transform", hw="CM-C1", kind="argument")
+class CarryLeftOutWhereGateIsTheTransform(Highway):
+    """Couples the gates, whatever carry is given, if one callable is the transform and the gate."""
+
+    def paths(self, x: Array, transform: Any, gate: Any, carry: Any) -> Paths:
+        return super().paths(x, transform, gate, None if transform is gate else carry)
+
+
+@fault("activation-left-out-where-it-is-the-branch", rs="CM-C1", kind="argument")
+class ActivationLeftOutWhereItIsTheBranch(Residual):
+    """Takes one callable that is the branch and the activation to be applied already."""
+
+    def call(self, x: Array, branch: Any, *, shortcut: Any = None, activation: Any = None) -> Array:
+        return super().call(x, branch, shortcut=shortcut, activation=None if activation is branch else activation)
+
+
 @fault("parts-handed-float32", everywhere="CM-C10", kind="dtype", dtypes=SIXTEEN_BIT)
 class PartsHandedFloat32(Composed):
     """Hands parts a float32 copy of a 16-bit x."""

@@ -113,3 +113,47 @@ def test_no_mistake_of_second_order_is_named_where_gradients_are_missing():
     report = run(target, requirements=["CM-T3", "RS-F1", "RS-G8"], explain=True)
     assert {one.requirement for one in report.failures()} == {"CM-T3", "RS-G8"}
     assert not any(cause.faults for cause in report.causes)
+
+
+def in_place_but_of_leaves(x, gamma, beta, *, eps, axes):
+    """Subtracts the mean in place wherever PyTorch allows it: from an x that another layer returned."""
+    if x.requires_grad and not x.is_leaf:
+        x.sub_(x.detach().mean(axes, keepdim=True))
+    return composed(x, gamma, beta, eps=eps, axes=axes)
+
+
+def gamma_of_a_leaf_alone(x, gamma, beta, *, eps, axes):
+    """Detaches a gamma that is computed, as with weight standardisation."""
+    detached = gamma if gamma is None or gamma.is_leaf else gamma.detach()
+    return composed(x, detached, beta, eps=eps, axes=axes)
+
+
+def another_eps_for_parameters(x, gamma, beta, *, eps, axes):
+    """Takes the path of a layer if gamma is a parameter."""
+    return composed(x, gamma, beta, eps=2 * eps if isinstance(gamma, torch.nn.Parameter) else eps, axes=axes)
+
+
+def leaves_alone(x, gamma, beta, *, eps, axes):
+    """Refuses an x that another layer returned."""
+    if x.requires_grad and not x.is_leaf:
+        raise ValueError("x is no leaf")
+    return composed(x, gamma, beta, eps=eps, axes=axes)
+
+
+@pytest.mark.parametrize(
+    ("function", "violated", "words"),
+    [
+        (composed, set(), ""),
+        (kernel, set(), ""),
+        (in_place_but_of_leaves, {"CM-P1"}, "passed as the result of another operation"),
+        (gamma_of_a_leaf_alone, {"CM-P6"}, "no gradient reaches gamma"),
+        (another_eps_for_parameters, {"CM-P6"}, "passed as parameters of the framework"),
+        (leaves_alone, {"CM-P6"}, "raised ValueError: x is no leaf"),
+    ],
+)
+def test_tensors_as_inside_a_network(function, violated, words):
+    """Inside a network x is no leaf, and gamma and beta are parameters: that makes no difference."""
+    report = run(resolve(function, op="layer_norm", framework="torch"), requirements=("CM-P1", "CM-P6"))
+    found = {one.requirement: one for one in report.results if one.verdict.value == "fail"}
+    assert set(found) == violated
+    assert all(words in one.reason for one in found.values())
