@@ -17,7 +17,7 @@ from ..judging.subject import Subject
 from .registry import BOTH, Body, check
 
 
-def _directions(case: Case, purpose: str, *leaves: str) -> dict[str, np.ndarray | None]:
+def directions(case: Case, purpose: str, *leaves: str) -> dict[str, np.ndarray | None]:
     """Small integers in the shapes of the differentiable arguments and these leaves; None where an input is None."""
     random = case.random(purpose)
     found: dict[str, np.ndarray | None] = {}
@@ -25,6 +25,12 @@ def _directions(case: Case, purpose: str, *leaves: str) -> dict[str, np.ndarray 
         owner = case.inputs.get(name)
         found[name] = None if owner is None else random.integers(-3, 5, owner.shape).astype(owner.dtype)
     return found
+
+
+def tangents_of_all(case: Case) -> dict[str, np.ndarray | None]:
+    """Tangents of the differentiable arguments and of the leaves of the parts."""
+    leaves = (name for name in differentiable(case.operator, case.inputs) if name not in case.record.differentiable)
+    return directions(case, "forward mode", *leaves)
 
 
 def _ignores_norm(case: Case) -> bool:
@@ -42,7 +48,7 @@ def second_order(subject: Subject, case: Case) -> Iterator[Finding]:
     """The vjp of the vjp equals the exact one, within the propagated envelope, whichever gradients it begins with."""
     if _ignores_norm(case):
         return
-    second = _directions(case, "second order")
+    second = directions(case, "second order")
     _ = subject.observe(case).outputs
     calls = list(_second_order_calls(subject, second))
     subject.prefetch(case, [partial(subject.vjp_vjp, case, call.handed, **call.options) for call in calls])
@@ -98,14 +104,15 @@ def _judged_second_order(subject: Subject, case: Case, call: _SecondOrderCall) -
         yield subject.judge(case, f"second-order gradient of {name}", value, want, bound, call.note)
 
 
-@check(
+_FORWARD_MODE = (
     "LN-G10", "BN-G11", "RM-G10", "GN-G10", "IN-G10", "RS-G5", "PR-G7", "PO-G7", "HW-G8", "MH-G9",
-    gradient=True, raising="unsupported", modes=BOTH,
 )  # fmt: skip
+
+
+@check(*_FORWARD_MODE, gradient=True, raising="unsupported", modes=BOTH)
 def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     """The jvp equals the exact one, within the propagated envelope; the leaves have tangents too."""
-    leaves = (name for name in differentiable(case.operator, case.inputs) if name not in case.record.differentiable)
-    tangents = _directions(case, "forward mode", *leaves)
+    tangents = tangents_of_all(case)
     _ = subject.observe(case).outputs
     found = subject.jvp(case, tangents)
     exact = subject.truth(case).jvp(tangents)
@@ -123,8 +130,8 @@ def _nested(kind: str, words: str) -> Body:
     def judged(subject: Subject, case: Case) -> Iterator[Finding]:
         if _ignores_norm(case):
             return
-        tangents = _directions(case, "forward mode")
-        other = _directions(case, words) if kind == "jvp_jvp" else case.g
+        tangents = directions(case, "forward mode")
+        other = directions(case, words) if kind == "jvp_jvp" else case.g
         _ = subject.observe(case).outputs
         found = subject.nested(kind, case, tangents, other)
         exact = subject.truth(case).nested(kind, tangents, other)
@@ -155,6 +162,15 @@ _FORWARD_OVER_FORWARD = (
 
 #: The requirements about derivatives that reverse mode takes part in: where gradients are wrong, so are these.
 OF_GRADIENTS = frozenset((*_SECOND_ORDER, *_FORWARD_OVER_REVERSE, *_REVERSE_OVER_FORWARD))
+
+#: The kind of derivative that each requirement of this page is about: "jvp", "vjp_vjp", or one of binding.NESTED.
+KINDS = {
+    **dict.fromkeys(_FORWARD_MODE, "jvp"),
+    **dict.fromkeys(_SECOND_ORDER, "vjp_vjp"),
+    **dict.fromkeys(_FORWARD_OVER_REVERSE, "jvp_vjp"),
+    **dict.fromkeys(_REVERSE_OVER_FORWARD, "vjp_jvp"),
+    **dict.fromkeys(_FORWARD_OVER_FORWARD, "jvp_jvp"),
+}
 
 for _ids, _kind, _words in (
     (_FORWARD_OVER_REVERSE, "jvp_vjp", "forward over reverse"),

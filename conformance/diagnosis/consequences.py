@@ -12,6 +12,7 @@ from ...adapters.dtypes import DTYPES
 from ...spec.errors import CALL_FAILED
 from ..cases.case import Case
 from ..cases.description import Description
+from ..checks.derivatives import KINDS
 from ..checks.registry import Check
 from ..engine.folding import priority
 from ..engine.modes import checks_on
@@ -21,6 +22,7 @@ from ..judging.subject import Subject
 from ..judging.verdicts import Result
 from .calls_again import CallsAgain, is_in_inference
 from .following import is_derivative
+from .higher_derivatives import follows_from_gradients
 from .neutral import ASPECTS, Aspect, neutral
 from .question import Question
 from .running import has_the_weight_of_the_mean, is_of_the_variance_of_y, reads_running_statistics
@@ -87,6 +89,7 @@ class Consequences:
             if all(one in self.roots for one in map(self._violated, _GRADIENTS.values()) if one):
                 self._trace_aspects(lambda check: check.raising == "unsupported")
             self._trace_formulas()
+            self._trace_higher_derivatives()
             self._trace_unused()
         self._trace_same_case()
         return self.roots
@@ -280,6 +283,27 @@ class Consequences:
             return is_derivative(y_of, wide.dtype, case, name, gradients[name])
 
         return self._is_seen(result, seen)
+
+    def _trace_higher_derivatives(self) -> None:
+        """Wrong tangents and second derivatives that are derivatives of the returned gradients follow from these."""
+        leading, wide = self._wrong_formula_or_gradient(), self.wide
+        if not leading or wide is None or self.subject.slow:
+            return
+        for name, result in self._unexplained():
+            kind, fit = KINDS.get(name), fitted(result.violated_on, wide.binding)
+            if kind is not None and fit is not None:
+                case = wide.new_library().fresh(fit)
+                if follows_from_gradients(wide, case, kind):
+                    self._record(name, leading)
+
+    def _wrong_formula_or_gradient(self) -> str:
+        """The violated formula of y, or else of a gradient; empty if all hold."""
+        of_gradients = (
+            name
+            for name, check in self._checks.items()
+            if name in self._by_id and check.gradient and not (check.of or name in KINDS or name.startswith("CM-"))
+        )
+        return self._violated((*_FORMULA_OF_Y, *_COMPOSED)) or min(of_gradients, key=priority, default="")
 
     # -- theorems ----------------------------------------------------------------------------------
 

@@ -18,10 +18,10 @@ from .question import Question
 
 #: Steps of the central difference, in units of the spread of a group. The error of the difference is about the square
 #: of the step; that of roundings is their size divided by the step.
-_STEPS = {"float64": 2.0**-14, "float32": 2.0**-6}
+STEPS = {"float64": 2.0**-14, "float32": 2.0**-6}
 
 #: Roundings in <g, y>, in units of the roundoff times the sum of |g y|: some forty in each of a few steps.
-_ROUNDINGS = 64
+ROUNDINGS = 64
 
 #: Computes y from inputs by name and settings, in one dtype.
 Forward = Callable[[Mapping[str, "np.ndarray | None"], Mapping[str, Any]], np.ndarray]
@@ -85,12 +85,12 @@ class _Difference:
     @classmethod
     def of(cls, forward: Forward, case: Case, name: str, gradient: Values, dtype: str = "float64") -> _Difference:
         """Take it by central differences; the slack includes the gradient's own roundings."""
-        given, step = case.inputs[name], _STEPS[dtype]
+        given, step = case.inputs[name], STEPS[dtype]
         assert given is not None
-        along = _direction(case, name, given)
+        along = direction(case, name, given)
         near, far = (_derivative(forward, case, name, along * one, dtype) / one for one in (step, 2 * step))
         size = float(np.abs(_products(forward, case, {}, dtype)).sum())
-        lost = _ROUNDINGS * FORMATS[dtype].unit_roundoff * size / step
+        lost = ROUNDINGS * FORMATS[dtype].unit_roundoff * size / step
         slack = np.where(np.isfinite(gradient.slack()), gradient.slack(), np.inf)
         rounding = float(np.nansum(np.abs(along) * slack))
         return cls(along, near, rounding + abs(near - far) + lost)
@@ -105,7 +105,7 @@ def _moves(candidate: Candidate, case: Case, name: str) -> bool:
     given = case.inputs[name]
     if given is None:
         return False
-    along = _STEPS["float64"] * _direction(case, name, given)
+    along = STEPS["float64"] * direction(case, name, given)
     return bool(_derivative(_forward(candidate, case), case, name, along, "float64"))
 
 
@@ -116,7 +116,8 @@ def _forward(candidate: Candidate, case: Case) -> Forward:
     return y_of
 
 
-def _direction(case: Case, name: str, given: np.ndarray) -> np.ndarray:
+def direction(case: Case, name: str, given: np.ndarray) -> np.ndarray:
+    """A direction in which to move an input; that of x is as long as its groups are wide."""
     values = given.astype(np.float64)
     random = case.random(f"direction of {name}").random(values.size).reshape(values.shape) + 0.5
     if name != "x" or not values.size:

@@ -87,3 +87,56 @@ def test_an_operator_of_its_own_has_no_forward_mode():
     assert report.failures() == ()
     verdicts = {one.requirement: one.verdict.value for one in report.results}
     assert {verdicts[one] for one in ("RM-G10", "RM-G13", "RM-G14")} == {"unsupported"}
+
+
+class Doubled(torch.autograd.Function):
+    """Its argument; the second derivative of what is computed from it is twice as large."""
+
+    @staticmethod
+    def forward(ctx, value):
+        return value.view_as(value)
+
+    @staticmethod
+    def backward(ctx, g):
+        return DoubledBackward.apply(g)
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t.view_as(t)
+
+
+class DoubledBackward(torch.autograd.Function):
+    """Its argument; the derivative is twice as large."""
+
+    @staticmethod
+    def forward(ctx, g):
+        return g.view_as(g)
+
+    @staticmethod
+    def backward(ctx, a):
+        return 2 * a
+
+
+def gates_exchanged(x, transform, gate, carry=None):
+    """A highway whose gates are in each other's place."""
+    t = torch.sigmoid(gate(x))
+    c = 1 - t if carry is None else torch.sigmoid(carry(x))
+    return transform(x) * c + x * t
+
+
+def gates_exchanged_and_doubled(x, transform, gate, carry=None):
+    """The same, with a second derivative that is wrong by itself."""
+    return gates_exchanged(Doubled.apply(x), transform, gate, carry)
+
+
+@pytest.mark.parametrize(
+    ("highway", "by_itself"), [(gates_exchanged, set()), (gates_exchanged_and_doubled, {"HW-G7"})]
+)
+def test_wrong_derivatives_of_wrong_gradients_follow(highway, by_itself):
+    """Higher derivatives that belong to the wrong formula follow from it; one with a mistake of its own does not."""
+    report = run(resolve(highway, op="highway", framework="torch"), explain=True)
+    of_a_formula = {cause.requirement for cause in report.causes}
+    assert of_a_formula == {"HW-F1"}
+    failed = {one.requirement: one for one in report.results if one.verdict.value == "fail"}
+    higher = {"HW-G7", "HW-G8", "HW-G9", "HW-G10", "HW-G11"} & failed.keys()
+    assert {one for one in higher if "HW-F1" not in failed[one].follows_from} == by_itself
