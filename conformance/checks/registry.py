@@ -10,6 +10,7 @@ from typing import Literal
 import attrs
 
 from ...reference.formats import ALL_DTYPES
+from ...spec.identifiers import COMMON, prefix_of
 from ...spec.operators import OPERATORS, Groups, Operator
 from ..cases.case import Case
 from ..judging.findings import Finding
@@ -155,8 +156,8 @@ _ABOUT: Mapping[str, Callable[[Operator], bool]] = {
 
 def is_about(requirement: str, operator: str) -> bool:
     """Whether a requirement is about an operator: on the operator's page, or on the common one and concerning it."""
-    record, prefix = OPERATORS[operator], requirement.partition("-")[0]
-    if prefix != "CM":
+    record, prefix = OPERATORS[operator], prefix_of(requirement)
+    if prefix != COMMON:
         return prefix == record.prefix
     return _ABOUT.get(requirement, lambda one: one.composed or not requirement.startswith("CM-C"))(record)
 

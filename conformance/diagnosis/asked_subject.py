@@ -9,6 +9,7 @@ from itertools import islice
 import attrs
 
 from ...spec.errors import Unsupported
+from ...spec.identifiers import is_common
 from ..checks.registry import COSTLY
 from ..judging.library import Library
 from ..judging.subject import Subject
@@ -136,7 +137,7 @@ class AskedSubject:
     @property
     def checks_of_operator(self) -> list[Question]:
         """The violated checks of the operator's own page."""
-        return [question for name, question in self.violated_checks.items() if not name.startswith("CM-")]
+        return [question for name, question in self.violated_checks.items() if not is_common(name)]
 
     def _clear_among(self, some: Iterable[Question]) -> list[Question]:
         clear = [question for question in some if self._has_calls_left() and self.answer(question).clearly_wrong]

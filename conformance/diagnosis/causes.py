@@ -14,6 +14,7 @@ from ...adapters.dtypes import DTYPES
 from ...adapters.target import Target
 from ...reference.formats import FORMATS
 from ...spec.errors import NormspecError, TargetLost
+from ...spec.identifiers import is_common, kind_of
 from ..engine.asking import asking
 from ..engine.engine import Run
 from ..grouping import grouped
@@ -290,7 +291,7 @@ def _led_by_standing(cause: Cause, results: Sequence[Result]) -> Cause:
 
     def rank(name: str) -> tuple[bool, bool, bool]:
         """What stands first; then, of gradients, those of the formula; then the operator's own page."""
-        return name not in names, backward and "-G" not in name, name.startswith("CM-")
+        return name not in names, backward and kind_of(name) != "G", is_common(name)
 
     explains = tuple(sorted(cause.explains, key=rank))
     return attrs.evolve(cause, explains=explains, **requirement_fields(explains[0]))

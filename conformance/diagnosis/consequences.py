@@ -10,6 +10,7 @@ import numpy as np
 
 from ...adapters.dtypes import DTYPES
 from ...spec.errors import CALL_FAILED
+from ...spec.identifiers import is_common
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.derivatives import KINDS
@@ -145,7 +146,7 @@ class Consequences:
     def _trace_memory(self) -> None:
         """A violation whose calls are right after a different call follows from what the function remembers (CM-P2)."""
         for name, result in self._unexplained():
-            own = not name.startswith("CM-") or name == "CM-S1"
+            own = not is_common(name) or name == "CM-S1"
             if own and self.again.is_right_after_another(result):
                 self._record(name, "CM-P2")
 
@@ -301,7 +302,7 @@ class Consequences:
         of_gradients = (
             name
             for name, check in self._checks.items()
-            if name in self._by_id and check.gradient and not (check.of or name in KINDS or name.startswith("CM-"))
+            if name in self._by_id and check.gradient and not (check.of or name in KINDS or is_common(name))
         )
         return self._violated((*_FORMULA_OF_Y, *_COMPOSED)) or min(of_gradients, key=priority, default="")
 

@@ -15,6 +15,7 @@ import attrs
 
 from ...reference.formats import FORMATS
 from ...spec.conventions import CONVENTIONS
+from ...spec.identifiers import is_common
 from ..engine.declaration_search import later_values
 from ..engine.judged_under import is_judged, leaves_some_unjudged
 from ..engine.modes import checks_on, quick_cases
@@ -114,7 +115,7 @@ class ConventionSearch:
         for value in classes:
             stay = always if value == classes[-1] else self._staying(violations, value, always)
             gone = tuple(one.requirement for one in violations if one not in stay)
-            if sum(not name.startswith("CM-") for name in gone) < _LEAST or self._says_nothing_about(gone, value):
+            if sum(not is_common(name) for name in gone) < _LEAST or self._says_nothing_about(gone, value):
                 continue
             left = [one for one in stay if one.requirement not in _MIXED and not self._is_of_mixed_dtypes(one, value)]
             beside = None
@@ -124,7 +125,7 @@ class ConventionSearch:
                 under = Search(subject, left, self.search.satisfied, known)
                 beside = under.violated_again if known else under.alone
             if (beside is not None or not left) and self._holds(gone, value, beside):
-                own_first = tuple(sorted(gone, key=lambda name: name.startswith("CM-")))  # they tell most
+                own_first = tuple(sorted(gone, key=is_common))  # they tell most
                 return Excuse(self.search.subject, "storage", value, own_first, beside)
         return None
 

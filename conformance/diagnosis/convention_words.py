@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ...spec.identifiers import is_common, kind_of
+
 #: By convention: what a function that needs it does, and what to change.
 _WORDS = {
     "float64": (
@@ -28,8 +30,8 @@ _OTHERS = ("Does what {declared} allows, and does not declare it.", "Follow the 
 def sentence_of(declarations: Sequence[str], violated: Iterable[str] = ()) -> str:
     """What a function that needs these declarations (KEY=VALUE) does; ``violated``: what it violates without them."""
     if [one.partition("=")[0] for one in declarations] == ["float64"]:
-        own = [one.partition("-")[2] for one in violated if not one.startswith("CM-")]
-        if own and not any(one.startswith(("F", "I", "L")) for one in own):  # gradients or running statistics alone
+        own = [kind_of(one) for one in violated if not is_common(one)]
+        if own and not any(kind in "FIL" for kind in own):  # gradients or running statistics alone
             return _IN_PART.format(declared=declarations[0])
     return _words(declarations, 0)
 

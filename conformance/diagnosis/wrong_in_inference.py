@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...spec.operators import OPERATORS
+from ...spec.identifiers import is_common, kind_of
 from ..checks.registry import Check
 from ..engine.modes import checks_on, quick_cases
 from ..engine.selection import select_cases
@@ -25,8 +25,8 @@ def leading_in_inference(violations: Sequence[Result]) -> str:
 
     That is so if each violated requirement on the values of the operator was first violated in a call in that mode.
     """
-    own = [one for one in violations if one.requirement.startswith(f"{OPERATORS[one.op].prefix}-")]
-    about_y = [one for one in own if "-G" not in one.requirement]
+    own = [one for one in violations if not is_common(one.requirement)]
+    about_y = [one for one in own if kind_of(one.requirement) != "G"]
     return about_y[0].requirement if about_y and all(is_in_inference(one.counterexample) for one in about_y) else ""
 
 
@@ -48,7 +48,7 @@ def search_in_inference(subject: Subject) -> Search | None:
 def _violations(subject: Subject) -> Iterator[Result]:
     """The violated requirements on the formula of y, in calls in inference mode."""
     library = subject.new_library()
-    checks = [one for one in checks_on(subject) if _is_of_formula(one, subject.operator)]
+    checks = [one for one in checks_on(subject) if _is_of_formula(one)]
     cases = [fit for one in quick_cases(subject) if (fit := fitted(one, subject.binding)) is not None]
     tallies = [Tally(check) for check in checks]
     for description in select_cases(cases, checks, _CASES):
@@ -62,5 +62,5 @@ def _violations(subject: Subject) -> Iterator[Result]:
             yield tally.result(subject, tally.violation, reason="", violated_on=tally.description, upstream=None)
 
 
-def _is_of_formula(check: Check, operator: str) -> bool:
-    return check.requirement.startswith(f"{OPERATORS[operator].prefix}-F") and not check.gradient
+def _is_of_formula(check: Check) -> bool:
+    return kind_of(check.requirement) == "F" and not check.gradient

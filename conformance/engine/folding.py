@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 
 from ...spec import requirements
+from ...spec.identifiers import is_common, kind_of
 from ..judging.verdicts import Counterexample, Result, Verdict
 
 #: First letters of an operator's own ids, the most telling first: formula, statistics, inference, edges, gradients,
@@ -23,10 +24,10 @@ def priority(identifier: str) -> int:
     else. The operator's values, its gradients and its laws follow in this order, because a wrong formula breaks most
     laws. The other requirements common to all operators come last.
     """
-    page, _, rest = identifier.partition("-")
-    if page == "CM":
-        return 0 if rest[:1] == "T" or rest in ("C1", "C2", "C3") else 9
-    return 1 + (_TELLING.index(rest[0]) if rest[:1] in tuple(_TELLING) else len(_TELLING))
+    kind = kind_of(identifier)
+    if is_common(identifier):
+        return 0 if kind == "T" or identifier in ("CM-C1", "CM-C2", "CM-C3") else 9
+    return 1 + (_TELLING.index(kind) if kind in tuple(_TELLING) else len(_TELLING))
 
 
 def folded(results: Sequence[Result]) -> list[Result]:

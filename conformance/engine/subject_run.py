@@ -9,6 +9,7 @@ from itertools import islice
 import attrs
 
 from ...adapters.frameworks import KNOWN
+from ...spec.identifiers import is_common
 from ..cases.case import Case
 from ..cases.description import Description
 from ..checks.registry import Check
@@ -146,7 +147,7 @@ class SubjectRun:
     def _has_called_enough(self, tally: Tally) -> bool:
         if self.most is None or tally.check.calls_rarely or tally.cases_with_calls < self.most:
             return False
-        return self.subject.slow or (tally.check.requirement.startswith("CM-") and not tally.check.is_of_16_bits)
+        return self.subject.slow or (is_common(tally.check.requirement) and not tally.check.is_of_16_bits)
 
     def _prefetch(self, descriptions: Sequence[Description]) -> None:
         """Send the plain calls of these cases to the worker in one request."""

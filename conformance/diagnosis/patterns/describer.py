@@ -11,6 +11,7 @@ from functools import partial
 
 import attrs
 
+from ....spec.identifiers import is_common
 from ....spec.operators import OPERATORS
 from ...cases.case import Case
 from ...engine.folding import priority
@@ -258,7 +259,7 @@ class Describer:
         shown = [self.observer.case(one.violated_on) for one in self.violations if one.violated_on is not None]
         large = {id(one) for one in shown if one is not None and one.x.size > right_up_to}
         violated = self._violated_on(large, values=True)
-        own = [one for one in violated if not one.startswith("CM-")]
+        own = [one for one in violated if not is_common(one)]
         # A size is not a mistake of a layout or of a later call, although the calls that show those are large.
         return tuple(dict.fromkeys((*own, *self._violated("CM-S1"), *violated)))
 

@@ -129,9 +129,7 @@ def gates_exchanged_and_doubled(x, transform, gate, carry=None):
     return gates_exchanged(Doubled.apply(x), transform, gate, carry)
 
 
-@pytest.mark.parametrize(
-    ("highway", "by_itself"), [(gates_exchanged, set()), (gates_exchanged_and_doubled, {"HW-G7"})]
-)
+@pytest.mark.parametrize(("highway", "by_itself"), [(gates_exchanged, set()), (gates_exchanged_and_doubled, {"HW-G7"})])
 def test_wrong_derivatives_of_wrong_gradients_follow(highway, by_itself):
     """Higher derivatives that belong to the wrong formula follow from it; one with a mistake of its own does not."""
     report = run(resolve(highway, op="highway", framework="torch"), explain=True)
