@@ -27,6 +27,7 @@ from .options import (
     worker_options,
 )
 from .progress import progress_on
+from .sections import SectionedCommand
 from .settings import about_targets, interpreters, setting, targets_to_check
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class SeedsParameter(click.ParamType):
         return range(int(first), int(last))
 
 
-@click.command()
+@click.command(cls=SectionedCommand, short_help="Check targets on many seeds, for hours, with breaks.")
 @click.argument("targets", nargs=-1, metavar="[TARGET]...", shell_complete=completing.CAMPAIGN_TARGETS)
 @click.option("--seeds", type=SeedsParameter(), metavar="A:B", help="The seeds from A up to, but not including, B.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The folder that keeps what is done.")

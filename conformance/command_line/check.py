@@ -35,6 +35,7 @@ from .options import (
 from .outputs import output_options, outputs_of, print_in_form, write_outputs
 from .progress import progress_on
 from .replay_options import ensure_replayable, replay_option, reproduce_option
+from .sections import SectionedCommand
 from .settings import about_targets, interpreters, setting, targets_to_check
 
 
@@ -46,7 +47,7 @@ def run_targets(targets: Sequence[str], options: Mapping[str, Any]) -> Report:
         return check_targets(tuple(targets), progress=listener, **options)
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.argument("targets", nargs=-1, metavar="[TARGET]...", shell_complete=completing.TARGETS)
 @target_options
 @profile_option("standard")

@@ -10,9 +10,10 @@ from ..reporting.layout import console_on
 from . import completing
 from .destination import ensure_own_places, ensure_writable, status_after_writing, text_stream
 from .measuring import measured, measuring_options
+from .sections import SectionedCommand
 
 
-@click.command()
+@click.command(cls=SectionedCommand, short_help="Show where implementations differ.")
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...", shell_complete=completing.TARGETS)
 @measuring_options("layer_norm and batch_norm", "row")
 @click.option("--json", "json_file", metavar="FILE", help="Write the table with its evidence; - for standard output.")

@@ -12,7 +12,7 @@ from ..results.changes import changes
 from .destination import ensure_writable, status_after_writing, text_stream
 
 
-@click.command()
+@click.command(short_help="Compare two reports that `normspec check --json` wrote.")
 @click.argument("old", metavar="OLD.json")
 @click.argument("new", metavar="NEW.json")
 @click.option("--json", "json_file", metavar="FILE", help="Write what changed as JSON; - for standard output.")

@@ -58,7 +58,7 @@ def _printers(word: str) -> list[Callable[[Console], None]]:
     return [partial(print_mistake, one) for one in thing]
 
 
-@click.command()
+@click.command(short_help="Print a requirement, a known mistake, an operator or a word.")
 @click.argument(
     "words",
     metavar="[ID|FAULT|OPERATOR|CONVENTION|WORD|TEXT|all|faults]...",

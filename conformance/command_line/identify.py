@@ -10,9 +10,10 @@ from ..reporting.layout import console_on
 from . import completing
 from .destination import status_after_writing, text_stream
 from .measuring import measured, measuring_options
+from .sections import SectionedCommand
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.argument("target", metavar="TARGET", shell_complete=completing.TARGETS)
 @measuring_options("those that the target implements", "line")
 @click.option("--brief", is_flag=True, help="Leave out how each line is established.")

@@ -13,7 +13,7 @@ from .progress import progress_on
 from .settings import interpreters
 
 
-@click.command("list")
+@click.command("list", short_help="List the targets that can be checked here.")
 @click.option("--no-import", is_flag=True, help="Import nothing: show only names and versions, at once.")
 @python_option
 @config_option

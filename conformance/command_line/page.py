@@ -10,7 +10,7 @@ from ..page.jinja import ensure_jinja
 from .destination import ensure_writable, write
 
 
-@click.command()
+@click.command(short_help="Make one HTML page of several reports.")
 @click.argument("reports", metavar="REPORT.json...", nargs=-1, required=True)
 @click.option(
     "--out", required=True, metavar="FILE", help="The page to write, such as page.html; - for standard output."

@@ -12,7 +12,7 @@ from .options import dtype_option_with, jobs_option, op_option, profile_option, 
 from .progress import progress_on
 
 
-@click.command()
+@click.command(short_help="Prove the suite on known mistakes and sound functions.")
 @op_option
 @dtype_option_with("for each fault all in which it shows, for each sound function all")
 @profile_option("quick")

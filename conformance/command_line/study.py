@@ -15,7 +15,7 @@ from .destination import UnwritableFile
 from .options import WholeNumber, framework_option, op_option
 
 
-@click.command()
+@click.command(short_help="Put a claim about these layers to the test.")
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=completing.STUDIES)
 @click.option(
     "--target",

@@ -356,3 +356,22 @@ def test_a_dtype_by_another_name_is_answered(word, dtype, capsys):
     """Frameworks have short names, which are not those of reports."""
     assert main(["check", "numpy", "--dtype", word]) == 2
     assert f"did you mean '{dtype}'" in capsys.readouterr().err
+
+
+def test_help_fits_a_narrow_terminal(capsys, monkeypatch):
+    """In 80 columns no summary of a sub-command is cut off."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["--help"]) == 0
+    assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("name", ["check", "campaign", "compare", "identify"])
+def test_help_is_in_sections(name, capsys):
+    """Every option of a command that has many stands under a heading, and once."""
+    assert main([name, "--help"]) == 0
+    found = capsys.readouterr().out
+    sections, other = found.partition("What is judged:")[2].split("Other options:")
+    first = re.findall(r"^  (-[^ ,]+)", other, re.MULTILINE)
+    assert set(first) <= {"--out", "--summary", "--brief", "-h"}
+    for option in ("--op", "--device", "--python"):
+        assert len(re.findall(rf"^  {option} ", sections, re.MULTILINE)) == 1
