@@ -121,9 +121,10 @@ def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
     in_order = (one for calls in raised.values() for one in (*calls, later))
     subject.prefetch(case, (partial(subject.outputs, one, "inference") for one in in_order))
     for role, calls in raised.items():
-        for bad in calls:
+        for error, bad in zip(PART_ERRORS, calls, strict=True):
             words = _came_instead(subject, bad)
-            yield Finding(bad, violated=bool(words), output="y", note=f"{role} raised, and {words}")
+            note = f"{role} raised {error.__name__}{words and f', and {words}'}"
+            yield Finding(bad, violated=bool(words), output="y", note=note)
             if words:
                 return
         yield _after_exception(subject, later, role)
