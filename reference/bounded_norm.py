@@ -21,12 +21,12 @@ from . import rows as exactly
 from .accuracy import Arithmetic
 from .bounded import Array, Number
 from .envelope_range import Range
-from .envelope_rows import Rows, mean
+from .envelope_rows import RowBounds, mean
 from .scaled import Scaled
 
 
 @attrs.frozen(slots=False, eq=False)
-class InexactRows(Rows):
+class InexactRows(RowBounds):
     """Rows whose values may be off by `input_error` before the algorithm starts."""
 
     input_error: Array = attrs.field(kw_only=True)
@@ -34,10 +34,10 @@ class InexactRows(Rows):
     @cached_property
     def mean_error(self) -> Array:
         """E_mu of the erroneous values, at most that of the exact ones plus their errors, and the mean input error."""
-        own = Rows(self.x, self.eps, self.arithmetic).mean_error
+        own = RowBounds(self.x, self.eps, self.arithmetic).mean_error
         if not self.input_error.any():
             return own
-        return own + Rows(self.input_error, self.eps, self.arithmetic).mean_error + mean(self.input_error)
+        return own + RowBounds(self.input_error, self.eps, self.arithmetic).mean_error + mean(self.input_error)
 
     @cached_property
     def variance_shift(self) -> Array:
@@ -49,10 +49,10 @@ class InexactRows(Rows):
     def variance_error(self) -> Array:
         """E_v of the erroneous values, plus the distance of their variance from the exact one."""
         # The mean moves by mean(input_error). That is not an error of the algorithm: it takes the mean of its values.
-        own = Rows(self.x, self.eps, self.arithmetic)
+        own = RowBounds(self.x, self.eps, self.arithmetic)
         if not self.input_error.any():
             return own.variance_error
-        raised = Rows(np.abs(self.x) + self.input_error, self.eps, self.arithmetic)
+        raised = RowBounds(np.abs(self.x) + self.input_error, self.eps, self.arithmetic)
         factor = 1 + self.arithmetic.u * self.deviation_roundings
         return np.maximum(own.variance_error, raised.variance_error) + factor * self.variance_shift
 

@@ -17,7 +17,7 @@ from ..spec.operators import OPERATORS
 from .accuracy import Arithmetic
 from .envelope_derivatives import DerivativeEnvelope
 from .envelope_results import RowEnvelope
-from .envelope_rows import Array, Rows
+from .envelope_rows import Array, RowBounds
 
 T = TypeVar("T", bound=np.generic)
 
@@ -133,7 +133,7 @@ class OperatorEnvelope:
         return in_shape(self.layout, inside)
 
     @property
-    def statistics(self) -> Rows:
+    def statistics(self) -> RowBounds:
         """The rows underneath, for laws about the statistics themselves."""
         return self.forward.rows
 
@@ -156,7 +156,7 @@ def envelope_of(
     """
     layout, record = Layout.of(operator, x.shape, settings), OPERATORS[operator]
     constant = record.has_modes and not settings["training"]
-    rows = Rows(
+    rows = RowBounds(
         as_rows(layout, x),
         settings["eps"],
         arithmetic,

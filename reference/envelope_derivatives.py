@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .accuracy import Arithmetic
 from .envelope_range import Range
 from .envelope_results import RowEnvelope
-from .envelope_rows import Array, Rows, mean, rounded
+from .envelope_rows import Array, RowBounds, mean, rounded
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -32,7 +32,7 @@ class DerivativeEnvelope:
         return self.forward.arithmetic.composed
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> RowBounds:
         """The rows in the arithmetic in which derivatives are composed."""
         return attrs.evolve(self.forward.rows, arithmetic=self.arithmetic)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..spec.layout import Layout
-from .envelope_rows import Array, Rows, mean
+from .envelope_rows import Array, RowBounds, mean
 
 Inside = NDArray[np.bool_]
 
@@ -27,7 +27,7 @@ def largest(z: Array) -> Array:
 class Range:
     """Which rows, or which of their elements, are in range."""
 
-    rows: Rows
+    rows: RowBounds
 
     @property
     def stored_limit(self) -> float:

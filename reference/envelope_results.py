@@ -10,7 +10,7 @@ import numpy as np
 from ..spec.layout import Layout
 from .accuracy import Arithmetic
 from .envelope_range import Range
-from .envelope_rows import Array, Rows, mean, rounded
+from .envelope_rows import Array, RowBounds, mean, rounded
 
 
 @attrs.frozen(eq=False)
@@ -77,7 +77,7 @@ class ParameterSums:
 class RowEnvelope:
     """The envelope of every output and derivative of normalising rows."""
 
-    rows: Rows
+    rows: RowBounds
     #: gamma and beta, broadcasting against (rows, n).
     gamma: Array
     beta: Array

@@ -37,7 +37,7 @@ def _partial_mean_factor(n: int) -> float:
 
 
 @attrs.frozen(slots=False, eq=False)
-class Rows:
+class RowBounds:
     """The statistics of each row and the largest errors a sound algorithm makes in them."""
 
     #: The data, exactly as given, shape (rows, n).

@@ -13,7 +13,7 @@ from ..reference.accuracy import AccuracyClass, Arithmetic
 from ..reference.envelope import OperatorEnvelope
 from ..reference.envelope_derivatives import DerivativeEnvelope
 from ..reference.envelope_results import RowEnvelope
-from ..reference.envelope_rows import Rows
+from ..reference.envelope_rows import RowBounds
 from ..spec.layout import Layout
 from ..spec.operators import OPERATORS, Groups, Operator
 
@@ -141,7 +141,7 @@ class Call:
 
     def envelope(self, groups: np.ndarray) -> OperatorEnvelope:
         """The envelope of some groups; its results are matrices with one group per row."""
-        rows = Rows(
+        rows = RowBounds(
             self.rows(self.x, groups).astype(np.float64),
             self.settings["eps"],
             self.arithmetic,

@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from ..reference.envelope_results import RowEnvelope
-from ..reference.envelope_rows import Array, Rows
+from ..reference.envelope_rows import Array, RowBounds
 
 U = 2.0**-53
 
@@ -67,7 +67,7 @@ class Certified:
     forward: RowEnvelope
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowBounds:
         """The data with its statistics in float64."""
         return self.forward.rows
 

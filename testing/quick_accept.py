@@ -10,8 +10,8 @@ Derivation. What A1 to A14 (spec/accuracy.md) say of an algorithm in u also hold
 the term of the same origin here, and their difference is what remains. An error that a whole row shares, that of the
 mean or of r, has the same factors in both. Comments say what a coefficient of the envelope counts, and what ours
 counts; terms that are not named are left out of both. `_LESS` and `_MORE` make up for terms of second order, which
-`Rows.of` keeps small, and for the roundings of the comparison itself. Where an underflow here errs by half the smallest
-number of float64, the envelope has a whole smallest number of its format.
+`Float64Rows.of` keeps small, and for the roundings of the comparison itself. Where an underflow here errs by half the
+smallest number of float64, the envelope has a whole smallest number of its format.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def surely_within(call: Call, results: Mapping[str, np.ndarray], g: np.ndarray |
     if not (usual and call.layout.size > 1 and call.x.size <= MOST_VALUES and results.keys() <= _VALUES.keys()):
         return False
     with np.errstate(all="ignore"):
-        rows = Rows.of(call, g)
+        rows = Float64Rows.of(call, g)
         return rows is not None and all(_surely_within_one(rows, name, got) for name, got in results.items())
 
 
-def _surely_within_one(rows: Rows, name: str, got: np.ndarray) -> bool:
+def _surely_within_one(rows: Float64Rows, name: str, got: np.ndarray) -> bool:
     """Whether every element of a result surely lies within its envelope."""
     value, left = _VALUES[name](rows)
     mine = rows.call.rows(got, rows.groups) if value.ndim == 2 else got.reshape(-1)
@@ -54,7 +54,7 @@ def _surely_within_one(rows: Rows, name: str, got: np.ndarray) -> bool:
 
 
 @attrs.frozen(eq=False)
-class Rows:
+class Float64Rows:
     """All groups of a call, one per row, normalised in float64."""
 
     call: Call
@@ -72,7 +72,7 @@ class Rows:
     rho: float
 
     @classmethod
-    def of(cls, call: Call, g: np.ndarray | None) -> Rows | None:
+    def of(cls, call: Call, g: np.ndarray | None) -> Float64Rows | None:
         """None if the range rules might not hold, or if an error of the statistics is not small."""
         u, n, centred = call.arithmetic.u, call.layout.size, call.record.centred
         groups = np.arange(call.layout.count)
@@ -154,8 +154,8 @@ class Rows:
         return total, left * sizes + a.u_parameter * _LESS * np.abs(total)
 
 
-_VALUES: Mapping[str, Callable[[Rows], tuple[Array, Array]]] = {
-    "y": Rows.y, "dx": Rows.dx, "dgamma": Rows.dgamma, "dbeta": Rows.dbeta,
+_VALUES: Mapping[str, Callable[[Float64Rows], tuple[Array, Array]]] = {
+    "y": Float64Rows.y, "dx": Float64Rows.dx, "dgamma": Float64Rows.dgamma, "dbeta": Float64Rows.dbeta,
 }  # fmt: skip
 
 

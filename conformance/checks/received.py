@@ -11,7 +11,7 @@ from ...reference.double_double import DD
 from ...reference.formats import FORMATS
 from ...reference.scaled import Scaled
 from ..cases.case import Case
-from ..judging.findings import Comparison, compare
+from ..judging.findings import WorstElement, compare
 from ..judging.subject import Subject
 from .exactly import exact
 
@@ -67,7 +67,7 @@ class Claim:
     #: The exact left side, if the right side comes from other results and the left side is no result itself.
     exactly: np.ndarray | None = None
 
-    def compared(self) -> Comparison:
+    def compared(self) -> WorstElement:
         """The distance of the two sides in bounds. Where both sides are infinite or NaN, nothing is judged."""
         near, far = self.left.value.to_dd(), self.right.value.to_dd()
         judged = np.isfinite(near.hi) | np.isfinite(far.hi)

@@ -23,7 +23,7 @@ import attrs
 from ..reporting.comparison_files import section_in_json, section_in_markdown
 from ..reporting.json_values import plain
 from ..reporting.versions import of_package, versions
-from .table import Cell, Kind, Row, Section
+from .table import Cell, Kind, OperatorTable, Row
 
 #: Raised by one when a reader of the old JSON would misread the new one.
 SCHEMA = 1
@@ -33,7 +33,7 @@ SCHEMA = 1
 class Comparison:
     """The measurements of some targets, side by side."""
 
-    sections: tuple[Section, ...]
+    sections: tuple[OperatorTable, ...]
     #: The dtype of every row that is not about another one.
     dtype: str
     device: str

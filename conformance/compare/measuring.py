@@ -21,7 +21,7 @@ from .comparison import Comparison
 from .failing import UnclearAnswer, cell_of
 from .plain import plain_case
 from .probe import Probe
-from .table import Cell, Column, Kind, Row, Section
+from .table import Cell, Column, Kind, OperatorTable, Row
 
 #: After this many losses in one column the target is left alone: each may cost the whole time limit.
 LOSSES = 3
@@ -98,7 +98,7 @@ class Measuring:
                 found.append(bench)
         return found
 
-    def _section(self, operator: str, benches: Sequence[Bench]) -> Section | None:
+    def _section(self, operator: str, benches: Sequence[Bench]) -> OperatorTable | None:
         """The operator's table; None if no target has the operator, or if the table is not complete."""
         probes = probes_of(operator)
         columns = [self._found.get(bench, []) for bench in benches]
@@ -109,7 +109,7 @@ class Measuring:
             for place, one in enumerate(probes)
         )
         heads = (Column(b.target.name, b.binding.name, b.target.framework, b.target.version) for b in benches)
-        return Section(operator, tuple(heads), rows)
+        return OperatorTable(operator, tuple(heads), rows)
 
     def _column(self, bench: Bench, probes: Sequence[Probe]) -> list[Cell]:
         cells: list[Cell] = []

@@ -75,7 +75,7 @@ class Row:
 
 
 @attrs.frozen
-class Section:
+class OperatorTable:
     """The rows about one operator."""
 
     op: str

@@ -17,7 +17,7 @@ from .modes import modes_to_try
 
 
 @attrs.frozen
-class Probe:
+class PlainestCall:
     """The outcome of the plainest call of a binding in a dtype."""
 
     #: Why the dtype is not checked; empty if it is checked.
@@ -31,33 +31,33 @@ class Probe:
 
 
 @attrs.define
-class Probes:
+class PlainestCalls:
     """The plainest call of each binding in each dtype, made once."""
 
     #: Makes the subject for a target, a binding and a dtype.
     _subject: Callable[[Target, Binding, str], Subject]
-    _found: dict[tuple[str, str, str, str], Probe] = attrs.field(factory=dict)
+    _found: dict[tuple[str, str, str, str], PlainestCall] = attrs.field(factory=dict)
 
-    def usable(self, target: Target, binding: Binding, dtype: str) -> Probe:
+    def usable(self, target: Target, binding: Binding, dtype: str) -> PlainestCall:
         """Whether to check a dtype: not if its plainest call raises while that of another dtype works."""
         if dtype not in target.dtypes:
-            return Probe(f"{target.name} has no {dtype}")
-        found = self._probe(target, binding, dtype)
+            return PlainestCall(f"{target.name} has no {dtype}")
+        found = self._plainest(target, binding, dtype)
         if found.works or found.lost:
             return found
-        if any(self._probe(target, binding, other).works for other in target.dtypes if other != dtype):
+        if any(self._plainest(target, binding, other).works for other in target.dtypes if other != dtype):
             return found
-        return Probe()  # no dtype works: check this one, so that every requirement reports it
+        return PlainestCall()  # no dtype works: check this one, so that every requirement reports it
 
-    def _probe(self, target: Target, binding: Binding, dtype: str) -> Probe:
+    def _plainest(self, target: Target, binding: Binding, dtype: str) -> PlainestCall:
         key = (target.name, binding.operator, binding.name, dtype)
         if key not in self._found:
-            self._found[key] = self._probed(target, binding, dtype)
+            self._found[key] = self._call(target, binding, dtype)
         return self._found[key]
 
-    def _probed(self, target: Target, binding: Binding, dtype: str) -> Probe:
+    def _call(self, target: Target, binding: Binding, dtype: str) -> PlainestCall:
         """The outcome of the plainest call. It is made in inference if batch_norm declines it in training."""
-        declined = Probe()
+        declined = PlainestCall()
         subject = self._subject(target, binding, dtype)
         for training in modes_to_try(binding, subject.mode):
             plain = Description(
@@ -71,13 +71,13 @@ class Probes:
             try:
                 _ = subject.observe(subject.new_library().case(fit)).outputs
             except TargetRaised as raised:
-                return Probe(f"the plainest call raises {raised}")
+                return PlainestCall(f"the plainest call raises {raised}")
             except TargetLost as lost:
-                return Probe(f"in the plainest call {lost}", lost=True)
+                return PlainestCall(f"in the plainest call {lost}", lost=True)
             except Unsupported as reason:
-                declined = Probe(f"the plainest call is declined: {reason}")
+                declined = PlainestCall(f"the plainest call is declined: {reason}")
                 continue
             except CALL_FAILED:
                 pass  # it returned something, which the checks judge
-            return Probe()
+            return PlainestCall()
         return declined

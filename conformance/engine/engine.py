@@ -30,7 +30,7 @@ from ..judging.verdicts import CaseCount, Result, Verdict
 from ..requests.plan import Plan
 from ..requests.profiles import foremost
 from ..results.report import Report
-from .dtypes import Probe, Probes
+from .dtypes import PlainestCall, PlainestCalls
 from .folding import folded
 from .modes import cases_in, checks_in, mode_of
 from .order import Order
@@ -59,7 +59,7 @@ class Run:
     _shrinker: Shrinker = attrs.field(factory=Shrinker)
     #: Why fewer cases run on a target, by its name; empty if all run.
     paces: dict[str, str] = attrs.field(factory=dict)
-    _probes: Probes = attrs.field(init=False)
+    _plainest_calls: PlainestCalls = attrs.field(init=False)
     _taken: list[CaseCount] = attrs.field(factory=list)
     #: The targets that died.
     _lost: dict[str, None] = attrs.field(factory=dict)
@@ -74,7 +74,7 @@ class Run:
     _earlier_violations: int = 0
 
     def __attrs_post_init__(self) -> None:
-        self._probes = Probes(self.subject)
+        self._plainest_calls = PlainestCalls(self.subject)
 
     def report(self, parts: Iterable[OperatorInDtype] | None = None) -> Report:
         """
@@ -173,11 +173,11 @@ class Run:
         subject = self.subject(target, binding, dtype)
         if not self._checks(subject.operator, subject.format):  # no check that is asked for applies to this dtype
             return
-        probe = self._probes.usable(target, binding, dtype)
+        plainest = self._plainest_calls.usable(target, binding, dtype)
         made = subject.new_library()
         library = libraries.setdefault((subject.operator, *made.kind), made)
-        if not probe.works:
-            self._results += self._unusable(subject, probe)
+        if not plainest.works:
+            self._results += self._unusable(subject, plainest)
             return
         rows: list[Result] = []
         minimum = self.plan.profile.minimum(
@@ -249,9 +249,9 @@ class Run:
         found = self._checks(subject.operator, subject.format, subject.mode)
         return found if subject.binding.seams is None else [at_the_seams(check) for check in found]
 
-    def _unusable(self, subject: Subject, probe: Probe) -> list[Result]:
-        self._note_loss(subject, lost=probe.lost)
-        error, unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
+    def _unusable(self, subject: Subject, plainest: PlainestCall) -> list[Result]:
+        self._note_loss(subject, lost=plainest.lost)
+        error, unsupported = (plainest.reason, "") if plainest.lost else ("", plainest.reason)
         checks = self._checks(subject.operator, subject.format)
         tallies = [
             Tally(check, self.plan.level(check.requirement), error=error, unsupported=unsupported) for check in checks

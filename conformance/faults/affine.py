@@ -6,13 +6,13 @@ import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Rows
+from ...adapters.numpy.operators.rows import Array, RowSteps
 from .registry import WIDE, fault, issue
 from .variance import last_bit_by_exponent
 
 
 @fault("affine-order", ln="LN-F5", bn="BN-F5", apart=("rm",))
-class AffineOrder(Rows):
+class AffineOrder(RowSteps):
     """Adds beta before multiplying by gamma."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -23,7 +23,7 @@ class AffineOrder(Rows):
 @fault(
     "fix-gamma", ln="LN-F5", bn="BN-F5", sources=issue("apache/mxnet#9624", "apache/mxnet#12899", "apache/mxnet#18492")
 )
-class FixGamma(Rows):
+class FixGamma(RowSteps):
     """Takes gamma for 1, whatever is given."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -31,7 +31,7 @@ class FixGamma(Rows):
 
 
 @fault("gamma-plus-one", ln="LN-F5", bn="BN-F5")
-class GammaPlusOne(Rows):
+class GammaPlusOne(RowSteps):
     """Multiplies by 1 + gamma."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -39,7 +39,7 @@ class GammaPlusOne(Rows):
 
 
 @fault("abs-gamma", ln="LN-L14", bn="BN-L11", sources=issue("mapillary/inplace_abn#92", "mapillary/inplace_abn#155"))
-class AbsGamma(Rows):
+class AbsGamma(RowSteps):
     """Multiplies by |gamma|."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -47,7 +47,7 @@ class AbsGamma(Rows):
 
 
 @fault("uniform-gamma-abs", ln="LN-F5", bn="BN-F5")
-class UniformGammaAbs(Rows):
+class UniformGammaAbs(RowSteps):
     """Multiplies by |gamma| where gamma is one number throughout."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -56,7 +56,7 @@ class UniformGammaAbs(Rows):
 
 
 @fault("scalar-affine", ln="LN-F5", bn="BN-F5", sources=issue("microsoft/CNTK#2376", "apache/mxnet#17139"))
-class ScalarAffine(Rows):
+class ScalarAffine(RowSteps):
     """Uses the first gamma and the first beta throughout."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -65,7 +65,7 @@ class ScalarAffine(Rows):
 
 
 @fault("beta-ignored", ln="LN-F5", bn="BN-F5", apart=("rm",))
-class BetaIgnored(Rows):
+class BetaIgnored(RowSteps):
     """Adds no beta."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -73,7 +73,7 @@ class BetaIgnored(Rows):
 
 
 @fault("gamma-saturated", ln="LN-L14", bn="BN-L11")
-class GammaSaturated(Rows):
+class GammaSaturated(RowSteps):
     """Clips gamma to [-1, 1], so that the result is not linear in it."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -81,7 +81,7 @@ class GammaSaturated(Rows):
 
 
 @fault("result-clipped-at-65504", ln="LN-F1", bn="BN-F1", dtypes=("bfloat16", *WIDE))
-class ResultClippedAt65504(Rows):
+class ResultClippedAt65504(RowSteps):
     """Keeps y within float16's largest number, in other dtypes too."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -89,7 +89,7 @@ class ResultClippedAt65504(Rows):
 
 
 @fault("affine-needs-both", ln="LN-F6", bn="BN-F6", apart=("rm",), sources=issue("NVIDIA/recsys-examples#446"))
-class AffineNeedsBoth(Rows):
+class AffineNeedsBoth(RowSteps):
     """Skips the affine step unless both gamma and beta are given."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -97,7 +97,7 @@ class AffineNeedsBoth(Rows):
 
 
 @fault("no-gamma-no-beta", ln="LN-F6", bn="BN-F6", apart=("rm",))
-class NoGammaNoBeta(Rows):
+class NoGammaNoBeta(RowSteps):
     """Drops beta where gamma is None."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -174,7 +174,7 @@ class GammaTransposed(Groups):
 
 
 @fault("gamma-last-bit", ln="LN-L4", bn="BN-L4", dtypes=WIDE)
-class GammaLastBit(Rows):
+class GammaLastBit(RowSteps):
     """Multiplies by gamma through logarithms, whose last bit depends on the exponent of gamma."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -184,7 +184,7 @@ class GammaLastBit(Rows):
 
 
 @fault("rounds-down", ln="LN-L3", bn="BN-L3")
-class RoundsDown(Rows):
+class RoundsDown(RowSteps):
     """Keeps four binary places of xhat and rounds down, so that the result of -x is not that of x negated."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -192,7 +192,7 @@ class RoundsDown(Rows):
 
 
 @fault("rounds-upwards", ln="LN-L18", bn="BN-L14", dtypes=WIDE)
-class RoundsUpwards(Rows):
+class RoundsUpwards(RowSteps):
     """Rounds y towards plus infinity, so that the result of -x is not that of x negated."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
+from ...adapters.numpy.operators.rows import Array, Pull, RowSteps, Statistics
 from ...adapters.numpy.operators.staged import Arrays, Staged
 from ...reference.formats import FORMATS
 from .registry import SIXTEEN_BIT, WIDE, fault, issue
@@ -136,7 +136,7 @@ class DgammaNarrow(Narrow):
     dtypes=("float16", *WIDE),
     sources=("https://github.com/linkedin/Liger-Kernel/pull/1253",),
 )
-class DgammaThroughBfloat16(Rows):
+class DgammaThroughBfloat16(RowSteps):
     """Rounds dgamma to bfloat16 on the way out."""
 
     def gamma_gradient(self, p: Pull) -> Array:
@@ -145,7 +145,7 @@ class DgammaThroughBfloat16(Rows):
 
 
 @fault("xhat-kept-in-float16", ln="LN-G1", bn="BN-G1", kind="dtype", dtypes=WIDE)
-class XhatKeptInFloat16(Rows):
+class XhatKeptInFloat16(RowSteps):
     """Keeps xhat in float16 for the backward pass."""
 
     kept = "float16"
@@ -163,7 +163,7 @@ class XhatKeptInBfloat16(XhatKeptInFloat16):
 
 
 @fault("rstd-kept-in-float16", ln="LN-G1", bn="BN-G1", kind="dtype", dtypes=WIDE)
-class RstdKeptInFloat16(Rows):
+class RstdKeptInFloat16(RowSteps):
     """Keeps 1/sqrt(var + eps) in float16 for the backward pass."""
 
     kept = "float16"

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Rows, Statistics
+from ...adapters.numpy.operators.rows import Array, RowSteps, Statistics
 from ...reference.formats import FORMATS
 from .registry import SIXTEEN_BIT, WIDE, fault, issue
 
@@ -17,7 +17,7 @@ from .registry import SIXTEEN_BIT, WIDE, fault, issue
     bn="BN-F3",
     sources=issue("tracel-ai/burn#2185", "callummcdougall/ARENA_3.0#228", "taokong/group_normalization#1"),
 )
-class EpsOnStd(Rows):
+class EpsOnStd(RowSteps):
     """Divides by sqrt(var) + eps."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -25,7 +25,7 @@ class EpsOnStd(Rows):
 
 
 @fault("eps-under-second-root", ln="LN-F1", bn="BN-F1")
-class EpsUnderSecondRoot(Rows):
+class EpsUnderSecondRoot(RowSteps):
     """Divides by sqrt(sigma + eps), sigma being the deviation where the variance is meant."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -33,7 +33,7 @@ class EpsUnderSecondRoot(Rows):
 
 
 @fault("eps-missing", ln="LN-F4", bn="BN-F4", sources=issue("pytorch/vision#2169"))
-class EpsMissing(Rows):
+class EpsMissing(RowSteps):
     """Divides by sqrt(var)."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -41,7 +41,7 @@ class EpsMissing(Rows):
 
 
 @fault("eps-max", ln="LN-F3", bn="BN-F3", sources=issue("jax-ml/jax#30426", "jax-ml/jax#33496"))
-class EpsMax(Rows):
+class EpsMax(RowSteps):
     """Divides by sqrt(max(var, eps))."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -49,7 +49,7 @@ class EpsMax(Rows):
 
 
 @fault("eps-double", ln="LN-F4", bn="BN-F4")
-class EpsDouble(Rows):
+class EpsDouble(RowSteps):
     """Adds eps twice, once with the statistics and once on normalising."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -57,7 +57,7 @@ class EpsDouble(Rows):
 
 
 @fault("eps-tenfold", ln="LN-F4", bn="BN-F4")
-class EpsTenfold(Rows):
+class EpsTenfold(RowSteps):
     """Uses ten times the eps given."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -73,7 +73,7 @@ class EpsTenfold(Rows):
         "https://github.com/patrick-kidger/equinox/pull/629",
     ),
 )
-class EpsOnSum(Rows):
+class EpsOnSum(RowSteps):
     """Adds eps to the sum of squares, so that it acts as eps / n."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
@@ -81,7 +81,7 @@ class EpsOnSum(Rows):
 
 
 @fault("eps-squared", ln="LN-F4", bn="BN-F4")
-class EpsSquared(Rows):
+class EpsSquared(RowSteps):
     """Adds the square of eps to the variance."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -94,7 +94,7 @@ class EpsSquared(Rows):
     bn="BN-F4",
     sources=issue("openvinotoolkit/openvino#1003", "NervanaSystems/ngraph-onnx#142"),
 )
-class EpsHardcoded(Rows):
+class EpsHardcoded(RowSteps):
     """Uses 1e-5 whatever eps is given."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -102,7 +102,7 @@ class EpsHardcoded(Rows):
 
 
 @fault("eps-floor", ln="LN-F4", bn="BN-F4", sources=issue("onnx/onnx#1820", "tianzhi0549/FCOS#219"))
-class EpsFloor(Rows):
+class EpsFloor(RowSteps):
     """Raises an eps below 1e-5 to 1e-5."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -110,7 +110,7 @@ class EpsFloor(Rows):
 
 
 @fault("variance-floor", ln="LN-F1", bn="BN-F1", dtypes=("bfloat16", *WIDE))
-class VarianceFloor(Rows):
+class VarianceFloor(RowSteps):
     """Raises a variance below 1e-24 to 1e-24, also where eps is 0."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -118,7 +118,7 @@ class VarianceFloor(Rows):
 
 
 @fault("eps-zero-replaced", ln="LN-F1", bn="BN-F1", pr="PR-F1", po="PO-F1")
-class EpsZeroReplaced(Rows):
+class EpsZeroReplaced(RowSteps):
     """Takes an eps of 0 for none given, and uses 1e-6."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -132,7 +132,7 @@ class EpsZeroReplaced(Rows):
     kind="dtype",
     sources=issue("pytorch/pytorch#41527", "tensorflow/tensorflow#24979", "deepspeedai/DeepSpeed#581"),
 )
-class EpsFloat16(Rows):
+class EpsFloat16(RowSteps):
     """Rounds eps to float16, where anything below 2^-25 becomes zero."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -140,7 +140,7 @@ class EpsFloat16(Rows):
 
 
 @fault("eps-bfloat16", ln="LN-F4", bn="BN-F4", kind="dtype", dtypes=("float16", *WIDE))
-class EpsBfloat16(Rows):
+class EpsBfloat16(RowSteps):
     """Rounds eps to bfloat16, which changes its third digit."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -148,7 +148,7 @@ class EpsBfloat16(Rows):
 
 
 @fault("eps-float32", ln="LN-F4", bn="BN-F4", kind="dtype", dtypes=("float64",))
-class EpsFloat32(Rows):
+class EpsFloat32(RowSteps):
     """Rounds eps to float32, which shows in float64."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -189,7 +189,7 @@ class EpsTenfoldOfChannelsLast(Groups):
 
 
 @fault("eps-in-mean", ln="LN-F1", bn="BN-F1")
-class EpsInMean(Rows):
+class EpsInMean(RowSteps):
     """Adds eps to the numerator as well."""
 
     def normalise(self, x: Array, s: Statistics) -> Array:
@@ -201,7 +201,7 @@ class EpsInMean(Rows):
 
 
 @fault("eps-after-prescale", ln="LN-L1", bn="BN-L1", sources=issue("apple/coremltools#2821"))
-class EpsAfterPrescale(Rows):
+class EpsAfterPrescale(RowSteps):
     """Divides each group by its largest magnitude and then adds eps as it is, so that eps grows with the data."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:

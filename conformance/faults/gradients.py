@@ -8,13 +8,13 @@ import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
+from ...adapters.numpy.operators.rows import Array, Pull, RowSteps, Statistics
 from .axes import mean_over
 from .registry import WIDE, fault, issue
 
 
 @fault("dx-no-mean", ln="LN-G4", bn="BN-G5", kind="gradient")
-class DxNoMean(Rows):
+class DxNoMean(RowSteps):
     """Leaves mean(gamma g) out of dx."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -24,7 +24,7 @@ class DxNoMean(Rows):
 
 
 @fault("dx-no-xhat", ln="LN-G1", bn="BN-G1", kind="gradient", apart=("rm",))
-class DxNoXhat(Rows):
+class DxNoXhat(RowSteps):
     """Leaves xhat mean(gamma g xhat) out of dx."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -34,7 +34,7 @@ class DxNoXhat(Rows):
 
 
 @fault("dx-mean-twice", ln="LN-G4", bn="BN-G5", kind="gradient", sources=issue("tenstorrent/tt-metal#53215"))
-class DxMeanTwice(Rows):
+class DxMeanTwice(RowSteps):
     """Subtracts mean(gamma g) from dx twice."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -44,7 +44,7 @@ class DxMeanTwice(Rows):
 
 
 @fault("dx-mean-times-xhat", ln="LN-G1", bn="BN-G1", kind="gradient", apart=("rm",))
-class DxMeanTimesXhat(Rows):
+class DxMeanTimesXhat(RowSteps):
     """Multiplies the mean term of dx by xhat as well, as a printed derivation has it."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -54,7 +54,7 @@ class DxMeanTimesXhat(Rows):
 
 
 @fault("small-cotangents-skipped", ln="LN-G1", bn="BN-G1", kind="gradient", dtypes=("bfloat16", *WIDE))
-class SmallCotangentsSkipped(Rows):
+class SmallCotangentsSkipped(RowSteps):
     """Leaves dx of a row 0 where all its cotangents are below 2^-20, as if they were padding."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -63,7 +63,7 @@ class SmallCotangentsSkipped(Rows):
 
 
 @fault("dx-n-minus-one", ln="LN-G1", bn="BN-G1", kind="gradient")
-class DxNMinusOne(Rows):
+class DxNMinusOne(RowSteps):
     """Divides the sums in dx by n - 1."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -82,7 +82,7 @@ class DxNMinusOne(Rows):
     apart=("rm",),
     sources=issue("facebookresearch/CrypTen#143"),
 )
-class StatisticsDetached(Rows):
+class StatisticsDetached(RowSteps):
     """Takes mean and variance for constants in the backward pass."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -90,7 +90,7 @@ class StatisticsDetached(Rows):
 
 
 @fault("variance-detached", ln="LN-G5", bn="BN-G6", kind="gradient")
-class VarianceDetached(Rows):
+class VarianceDetached(RowSteps):
     """Takes the reciprocal root for a constant in the backward pass."""
 
     def project(self, z: Array, xhat: Array, s: Statistics) -> Array:
@@ -98,7 +98,7 @@ class VarianceDetached(Rows):
 
 
 @fault("gamma-after-reduction", ln="LN-G1", kind="gradient", apart=("in",))
-class GammaAfterReduction(Rows):
+class GammaAfterReduction(RowSteps):
     """Multiplies by gamma after the two reductions of dx."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -106,7 +106,7 @@ class GammaAfterReduction(Rows):
 
 
 @fault("dx-no-gamma", ln="LN-G1", bn="BN-G1", kind="gradient")
-class DxNoGamma(Rows):
+class DxNoGamma(RowSteps):
     """Leaves gamma out of dx."""
 
     def backward_gamma(self, gamma: Array) -> Array:
@@ -120,7 +120,7 @@ class DxNoGamma(Rows):
     kind="gradient",
     sources=issue("NVIDIA/TransformerEngine#67", "pytorch/executorch#22444"),
 )
-class DxOnePlusGamma(Rows):
+class DxOnePlusGamma(RowSteps):
     """Uses 1 + gamma only in the backward pass."""
 
     def backward_gamma(self, gamma: Array) -> Array:
@@ -128,7 +128,7 @@ class DxOnePlusGamma(Rows):
 
 
 @fault("dx-gamma-reversed", ln="LN-G1", kind="gradient", sources=issue("deepspeedai/DeepSpeed#692"))
-class DxGammaReversed(Rows):
+class DxGammaReversed(RowSteps):
     """Reads gamma by the wrong index, last to first, in the backward pass."""
 
     def backward_gamma(self, gamma: Array) -> Array:
@@ -142,7 +142,7 @@ class DxGammaReversed(Rows):
     kind="gradient",
     sources=issue("NVIDIA/apex#1715"),
 )
-class DxGammaClamped(Rows):
+class DxGammaClamped(RowSteps):
     """Keeps |gamma| from falling below 1e-3 in the backward pass."""
 
     def backward_gamma(self, gamma: Array) -> Array:
@@ -151,7 +151,7 @@ class DxGammaClamped(Rows):
 
 # y is kept in float32, so that in float16, whose beta is never far from gamma, nothing is lost that shows.
 @fault("xhat-from-y", ln="LN-G1", bn="BN-G1", kind="gradient", apart=("rm",), dtypes=("bfloat16", *WIDE))
-class XhatFromY(Rows):
+class XhatFromY(RowSteps):
     """Saves y in place of x: xhat in the gradients is (y - beta) / gamma, of which a large beta leaves little."""
 
     def pull(self, x: Array, gamma: Array | None, beta: Array | None, g: Array, s: Statistics) -> Pull:
@@ -162,7 +162,7 @@ class XhatFromY(Rows):
 
 
 @fault("dx-uses-y", ln="LN-G1", bn="BN-G1", kind="gradient")
-class DxUsesY(Rows):
+class DxUsesY(RowSteps):
     """Uses y for xhat in dx."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -171,7 +171,7 @@ class DxUsesY(Rows):
 
 
 @fault("single-value-gradient", bn="BN-E1", in_="IN-E1", kind="gradient")
-class SingleValueGradient(Rows):
+class SingleValueGradient(RowSteps):
     """Takes the statistics of a single value for constants in the backward pass: dx is gamma g / sqrt(var + eps)."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -179,7 +179,7 @@ class SingleValueGradient(Rows):
 
 
 @fault("gradient-without-eps", ln="LN-G1", bn="BN-G1", kind="gradient")
-class GradientWithoutEps(Rows):
+class GradientWithoutEps(RowSteps):
     """Uses 1/sigma for 1/sqrt(var + eps) in the backward pass."""
 
     def backward_statistics(self, s: Statistics, eps: np.floating) -> Statistics:
@@ -193,7 +193,7 @@ class GradientWithoutEps(Rows):
     kind="gradient",
     sources=issue("pyg-team/pytorch_geometric#2917", "tracel-ai/burn#1992"),
 )
-class ConstantGroupNanGradient(Rows):
+class ConstantGroupNanGradient(RowSteps):
     """Differentiates through sqrt(var) on its own, which is NaN where all values are equal."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -204,7 +204,7 @@ class ConstantGroupNanGradient(Rows):
 
 
 @fault("dx-inverse-cube", ln="LN-R2", bn="BN-R2", kind="gradient", dtypes=("bfloat16", "float32"))
-class DxInverseCube(Rows):
+class DxInverseCube(RowSteps):
     """Takes dx through (var + eps)^(-3/2), which underflows float32 where the deviation passes 2^42."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -217,7 +217,7 @@ class DxInverseCube(Rows):
 
 
 @fault("dx-no-rstd", ln="LN-G6", bn="BN-G7", kind="gradient")
-class DxNoRstd(Rows):
+class DxNoRstd(RowSteps):
     """Leaves the reciprocal root out of dx, so that it does not scale with x."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -225,7 +225,7 @@ class DxNoRstd(Rows):
 
 
 @fault("cotangent-clipped", ln="LN-G8", bn="BN-G9", kind="gradient")
-class CotangentClipped(Rows):
+class CotangentClipped(RowSteps):
     """Clips the cotangent to [-1, 1], so that the gradients are not linear in it."""
 
     def pull(self, x: Array, gamma: Array | None, beta: Array | None, g: Array, s: Statistics) -> Pull:
@@ -235,7 +235,7 @@ class CotangentClipped(Rows):
 @fault(
     "parameter-gradients-clipped", ln="LN-G8", bn="BN-G9", kind="gradient", dtypes=("bfloat16", "float32", "float64")
 )
-class ParameterGradientsClipped(Rows):
+class ParameterGradientsClipped(RowSteps):
     """Clips the gradients of parameters to the largest number of float16, whatever their dtype."""
 
     def parameter_sum(self, terms: Array) -> Array:
@@ -243,7 +243,7 @@ class ParameterGradientsClipped(Rows):
 
 
 @fault("zero-cotangent-nan", ln="LN-G8", bn="BN-G9", kind="gradient")
-class ZeroCotangentNan(Rows):
+class ZeroCotangentNan(RowSteps):
     """Divides the cotangent by its largest magnitude and multiplies the gradients by it, which for zero is 0/0."""
 
     def pull(self, x: Array, gamma: Array | None, beta: Array | None, g: Array, s: Statistics) -> Pull:
@@ -252,7 +252,7 @@ class ZeroCotangentNan(Rows):
 
 
 @fault("dgamma-x", ln="LN-G2", bn="BN-G2", kind="gradient")
-class DgammaX(Rows):
+class DgammaX(RowSteps):
     """Sums g x for dgamma."""
 
     def gamma_gradient(self, p: Pull) -> Array:
@@ -260,7 +260,7 @@ class DgammaX(Rows):
 
 
 @fault("dgamma-deviation", ln="LN-G2", bn="BN-G2", kind="gradient", apart=("rm",))
-class DgammaDeviation(Rows):
+class DgammaDeviation(RowSteps):
     """Sums g (x - mean) for dgamma, without the reciprocal root."""
 
     def gamma_gradient(self, p: Pull) -> Array:
@@ -268,7 +268,7 @@ class DgammaDeviation(Rows):
 
 
 @fault("dgamma-y", ln="LN-G2", bn="BN-G2", kind="gradient")
-class DgammaY(Rows):
+class DgammaY(RowSteps):
     """Sums g y for dgamma."""
 
     def gamma_gradient(self, p: Pull) -> Array:
@@ -282,7 +282,7 @@ class DgammaY(Rows):
     kind="gradient",
     sources=("https://github.com/linkedin/Liger-Kernel/pull/376",),
 )
-class DgammaOfOverwrittenCotangent(Rows):
+class DgammaOfOverwrittenCotangent(RowSteps):
     """Sums dx xhat for dgamma: dx was written over the cotangent."""
 
     def gamma_gradient(self, p: Pull) -> Array:
@@ -290,7 +290,7 @@ class DgammaOfOverwrittenCotangent(Rows):
 
 
 @fault("dgamma-mean", ln="LN-G2", bn="BN-G2", kind="gradient")
-class DgammaMean(Rows):
+class DgammaMean(RowSteps):
     """Averages g xhat for dgamma where it should sum."""
 
     def gamma_gradient(self, p: Pull) -> Array:
@@ -298,7 +298,7 @@ class DgammaMean(Rows):
 
 
 @fault("dgamma-zero", ln="LN-G2", bn="BN-G2", kind="gradient", sources=issue("apache/mxnet#12899"))
-class DgammaZero(Rows):
+class DgammaZero(RowSteps):
     """Returns zero for dgamma."""
 
     def gamma_gradient(self, p: Pull) -> Array:
@@ -306,7 +306,7 @@ class DgammaZero(Rows):
 
 
 @fault("dgamma-last-group-only", ln="LN-G2", kind="gradient", sources=issue("karpathy/llm.c#408"))
-class DgammaLastGroupOnly(Rows):
+class DgammaLastGroupOnly(RowSteps):
     """Overwrites dgamma group by group, or sample by sample, where it should add."""
 
     def gamma_gradient(self, p: Pull) -> Array:
@@ -316,7 +316,7 @@ class DgammaLastGroupOnly(Rows):
 
 
 @fault("dbeta-mean", ln="LN-G3", bn="BN-G3", kind="gradient")
-class DbetaMean(Rows):
+class DbetaMean(RowSteps):
     """Averages g for dbeta where it should sum."""
 
     def beta_gradient(self, p: Pull) -> Array:
@@ -324,7 +324,7 @@ class DbetaMean(Rows):
 
 
 @fault("dbeta-times-gamma", ln="LN-G3", bn="BN-G3", kind="gradient")
-class DbetaTimesGamma(Rows):
+class DbetaTimesGamma(RowSteps):
     """Sums gamma g for dbeta."""
 
     def beta_gradient(self, p: Pull) -> Array:
@@ -332,7 +332,7 @@ class DbetaTimesGamma(Rows):
 
 
 @fault("parameter-gradients-exchanged", ln="LN-G3", bn="BN-G3", kind="gradient")
-class ParameterGradientsExchanged(Rows):
+class ParameterGradientsExchanged(RowSteps):
     """Returns dbeta for dgamma and dgamma for dbeta."""
 
     def gamma_gradient(self, p: Pull) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
+from ...adapters.numpy.operators.rows import Array, Pull, RowSteps, Statistics
 from ...adapters.numpy.operators.staged import Arrays
 from .axes import mean_over
 from .layouts import read_on
@@ -24,7 +24,7 @@ def middle(count: int) -> bool:
 
 
 @fault("eps-on-std-in-the-middle", everywhere="CM-S1", kind="size")
-class EpsOnStdInTheMiddle(Rows):
+class EpsOnStdInTheMiddle(RowSteps):
     """Adds eps to the standard deviation where a group has 130 to 4000 values."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
@@ -33,7 +33,7 @@ class EpsOnStdInTheMiddle(Rows):
 
 
 @fault("beta-needs-gamma-in-the-middle", everywhere="CM-S1", kind="size", apart=("rm",))
-class BetaNeedsGammaInTheMiddle(Rows):
+class BetaNeedsGammaInTheMiddle(RowSteps):
     """Drops beta where gamma is None and a group has 130 to 4000 values."""
 
     def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
@@ -41,7 +41,7 @@ class BetaNeedsGammaInTheMiddle(Rows):
 
 
 @fault("beta-needs-gamma-of-many-groups", ln="CM-S1", bn="CM-S1", kind="size", apart=("rm",))
-class BetaNeedsGammaOfManyGroups(Rows):
+class BetaNeedsGammaOfManyGroups(RowSteps):
     """Drops beta where gamma is None and there are 32 to 1000 groups."""
 
     def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
@@ -50,7 +50,7 @@ class BetaNeedsGammaOfManyGroups(Rows):
 
 # In 16 bits, computed on in float32, what is lost there is below the rounding of the result.
 @fault("one-pass-beyond-300", ln="CM-S1", bn="CM-S1", kind="size", apart=("rm",), dtypes=WIDE)
-class OnePassBeyond300(Rows):
+class OnePassBeyond300(RowSteps):
     """Takes the variance as max(mean(x^2) - mean(x)^2, 0) where a group has more than 300 values."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -60,7 +60,7 @@ class OnePassBeyond300(Rows):
 
 
 @fault("eps-floor-from-1024", everywhere="CM-S1", kind="size")
-class EpsFloorFrom1024(Rows):
+class EpsFloorFrom1024(RowSteps):
     """Takes 1e-12 for a smaller eps where a group has 1024 values or more."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
@@ -89,7 +89,7 @@ class StridesIgnoredInTheMiddle(Groups):
 
 
 @fault("tail-of-three-masked", ln="CM-S1", bn="CM-S1", kind="size", apart=("in",))
-class TailOfThreeMasked(Rows):
+class TailOfThreeMasked(RowSteps):
     """Sums in vectors of eight, and loses the last of three values that are left behind the last vector."""
 
     def row_sum(self, terms: Array) -> Array:
@@ -98,7 +98,7 @@ class TailOfThreeMasked(Rows):
 
 
 @fault("tail-of-fourteen-masked", ln="CM-S1", bn="CM-S1", kind="size")
-class TailOfFourteenMasked(Rows):
+class TailOfFourteenMasked(RowSteps):
     """Sums several vectors of sixteen, and loses the last of ten to fourteen values behind the last one."""
 
     def row_sum(self, terms: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
+from ...adapters.numpy.operators.rows import Array, Pull, RowSteps, Statistics
 from ...adapters.numpy.operators.staged import Arrays, Staged
 from .registry import WIDE, fault, issue
 
@@ -16,7 +16,7 @@ def next_up(array: Array) -> Array:
 
 
 @fault("pair-shares-rstd", ln="LN-L5", bn="BN-L6")
-class PairSharesRstd(Rows):
+class PairSharesRstd(RowSteps):
     """Uses the reciprocal root of the first of two neighbouring groups for both."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
@@ -25,7 +25,7 @@ class PairSharesRstd(Rows):
 
 
 @fault("last-of-odd-count", ln="LN-L7", bn="BN-L6")
-class LastOfOddCount(Rows):
+class LastOfOddCount(RowSteps):
     """Gives the last of an odd number of groups, more than one, the reciprocal root of the one before."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -36,7 +36,7 @@ class LastOfOddCount(Rows):
 
 
 @fault("prescale-by-batch", ln="LN-L16", bn="BN-L6")
-class PrescaleByBatch(Rows):
+class PrescaleByBatch(RowSteps):
     """Divides the whole batch by its largest magnitude, up to a power of two, and adds eps as it is."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -58,7 +58,7 @@ class StatisticsOfBatchBlend(Groups):
 
 
 @fault("statistics-of-first-half", ln="LN-L9", bn="BN-L5")
-class StatisticsOfFirstHalf(Rows):
+class StatisticsOfFirstHalf(RowSteps):
     """Takes mean and variance from the first half of the values: the last exchange between lanes is missing."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
@@ -124,7 +124,7 @@ class InferenceEpsMissing(Prepared, Groups):
     kind="gradient",
     sources=issue("pytorch/pytorch#183825", "pytorch/pytorch#183893"),
 )
-class FrozenInput(Prepared, Rows):
+class FrozenInput(Prepared, RowSteps):
     """Leaves the reciprocal root out of dgamma where x needs no gradient."""
 
     def gamma_gradient(self, p: Pull) -> Array:
@@ -134,7 +134,7 @@ class FrozenInput(Prepared, Rows):
 
 
 @fault("frozen-parameters", ln="LN-G11", bn="BN-G12", kind="gradient")
-class FrozenParameters(Prepared, Rows):
+class FrozenParameters(Prepared, RowSteps):
     """Takes the statistics for constants in dx where gamma needs no gradient."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -153,7 +153,7 @@ class FrozenBetaWithoutGamma(FrozenParameters):
         self.gamma = arrays[1]
 
     def input_gradient(self, p: Pull) -> Array:
-        return super().input_gradient(p) if self.gamma is None else Rows.input_gradient(self, p)
+        return super().input_gradient(p) if self.gamma is None else RowSteps.input_gradient(self, p)
 
 
 @fault("frozen-beta", ln="LN-G11", bn="BN-G12", kind="gradient", apart=("rm",))
@@ -165,4 +165,4 @@ class FrozenBeta(FrozenParameters):
 
     def input_gradient(self, p: Pull) -> Array:
         asked = self.wrt is not None and set(self.wrt) == {"x", "gamma"}
-        return p.statistics.rstd * p.h if asked and self.beta is not None else Rows.input_gradient(self, p)
+        return p.statistics.rstd * p.h if asked and self.beta is not None else RowSteps.input_gradient(self, p)

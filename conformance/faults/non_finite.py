@@ -8,7 +8,7 @@ import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
+from ...adapters.numpy.operators.rows import Array, Pull, RowSteps, Statistics
 from ...adapters.numpy.operators.staged import Arrays, Staged
 from ...adapters.numpy.operators.storage import Storage
 from ...reference.formats import format_of
@@ -38,7 +38,7 @@ class NanToZero(Groups):
 
 
 @fault("nan-skipped", ln="CM-N3", bn="CM-N3", kind="non-finite")
-class NanSkipped(Rows):
+class NanSkipped(RowSteps):
     """Leaves NaN out of mean and variance, so that only the element itself is NaN."""
 
     def row_sum(self, terms: Array) -> Array:
@@ -46,7 +46,7 @@ class NanSkipped(Rows):
 
 
 @fault("nan-output-zeroed", ln="CM-N3", bn="CM-N3", kind="non-finite")
-class NanOutputZeroed(Rows):
+class NanOutputZeroed(RowSteps):
     """Replaces NaN in y by 0."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -128,7 +128,7 @@ class NanZeroedInACopy(Staged):
 
 
 @fault("dx-zeroed-where-x-is-nan", ln="CM-N3", bn="CM-N3", kind="gradient")
-class DxZeroedWhereXIsNan(Rows):
+class DxZeroedWhereXIsNan(RowSteps):
     """Sets dx to 0 where x is NaN."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -137,7 +137,7 @@ class DxZeroedWhereXIsNan(Rows):
 
 
 @fault("nan-zeroed-beside-wide-parameters", ln="CM-N3", bn="CM-N3", kind="non-finite", dtypes=SIXTEEN_BIT)
-class NanZeroedBesideWideParameters(Rows):
+class NanZeroedBesideWideParameters(RowSteps):
     """Replaces NaN in y by 0 where gamma is wider than x."""
 
     wide_gamma = False
@@ -204,7 +204,7 @@ class ParameterInfinityClipped(Groups):
 
 
 @fault("gamma-nan-zeroed-in-backward", ln="CM-N6", bn="CM-N6", kind="gradient")
-class GammaNanZeroedInBackward(Rows):
+class GammaNanZeroedInBackward(RowSteps):
     """Takes a NaN in gamma for 0 only in dx."""
 
     def backward_gamma(self, gamma: Array) -> Array:
@@ -246,7 +246,7 @@ class CotangentInfinityClipped(Storage):
 
 
 @fault("parameter-sum-skips-nan", ln="CM-N7", bn="CM-N7", kind="gradient")
-class ParameterSumSkipsNan(Rows):
+class ParameterSumSkipsNan(RowSteps):
     """Leaves NaN out of the sums that are the gradients of gamma and beta."""
 
     def parameter_sum(self, terms: Array) -> Array:
@@ -254,7 +254,7 @@ class ParameterSumSkipsNan(Rows):
 
 
 @fault("nan-leaks-to-neighbour", ln="CM-N1", bn="CM-N1", kind="non-finite")
-class NanLeaksToNeighbour(Rows):
+class NanLeaksToNeighbour(RowSteps):
     """Adds zero times the next group's reciprocal root to each group's, as a masked reduction over two groups does."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -263,7 +263,7 @@ class NanLeaksToNeighbour(Rows):
 
 
 @fault("nan-leaks-to-batch", ln="CM-N1", bn="CM-N1", kind="non-finite")
-class NanLeaksToBatch(Rows):
+class NanLeaksToBatch(RowSteps):
     """Adds zero times the sum of all of y to y."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
@@ -272,7 +272,7 @@ class NanLeaksToBatch(Rows):
 
 
 @fault("nan-leaks-in-backward", ln="CM-N1", bn="CM-N1", kind="non-finite")
-class NanLeaksInBackward(Rows):
+class NanLeaksInBackward(RowSteps):
     """Adds zero times the sum of all of dx to dx."""
 
     def input_gradient(self, p: Pull) -> Array:

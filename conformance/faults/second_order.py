@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Pull, Rows
+from ...adapters.numpy.operators.rows import Array, Pull, RowSteps
 from ...adapters.numpy.operators.staged import Arrays, Staged
 from .layouts import read_on
 from .registry import fault, issue
 
 
 @fault("double-backward-no-gamma", ln="LN-G9", bn="BN-G10", kind="second-order", sources=issue("pytorch/pytorch#41595"))
-class DoubleBackwardNoGamma(Rows):
+class DoubleBackwardNoGamma(RowSteps):
     """Leaves gamma out of the curvature."""
 
     def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
@@ -27,7 +27,7 @@ class DoubleBackwardNoGamma(Rows):
     kind="second-order",
     sources=issue("pytorch/pytorch#176234", "pytorch/pytorch#186256"),
 )
-class DoubleBackwardDetached(Rows):
+class DoubleBackwardDetached(RowSteps):
     """Takes the saved statistics for constants when the gradient is differentiated."""
 
     def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
@@ -41,7 +41,7 @@ class DoubleBackwardDetached(Rows):
     kind="second-order",
     sources=issue("pytorch/pytorch#186256"),
 )
-class DoubleBackwardSavedStatistics(Rows):
+class DoubleBackwardSavedStatistics(RowSteps):
     """Takes all that was saved besides x for constants in the double backward pass."""
 
     def second_order(self, p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
@@ -54,7 +54,7 @@ class DoubleBackwardSavedStatistics(Rows):
 
 
 @fault("double-backward-saved-xhat", ln="LN-G9", bn="BN-G10", kind="second-order")
-class DoubleBackwardSavedXhat(Rows):
+class DoubleBackwardSavedXhat(RowSteps):
     """Takes the saved xhat for a constant in the double backward pass, so that nothing reaches x."""
 
     def second_order(self, p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
@@ -63,7 +63,7 @@ class DoubleBackwardSavedXhat(Rows):
 
 
 @fault("double-backward-sign", ln="LN-G9", bn="BN-G10", kind="second-order", sources=issue("pytorch/pytorch#196700"))
-class DoubleBackwardSign(Rows):
+class DoubleBackwardSign(RowSteps):
     """Adds the curvature where it should subtract it."""
 
     def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
@@ -71,7 +71,7 @@ class DoubleBackwardSign(Rows):
 
 
 @fault("double-backward-no-parameters", ln="LN-G9", bn="BN-G10", kind="second-order")
-class DoubleBackwardNoParameters(Rows):
+class DoubleBackwardNoParameters(RowSteps):
     """Ignores the cotangents of dgamma and dbeta."""
 
     def second_order(self, p: Pull, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
@@ -104,7 +104,7 @@ class DoubleBackwardNothingOfDxAlone(Groups):
 
 
 @fault("double-backward-detached-without-gamma", ln="LN-G9", bn="BN-G10", kind="second-order")
-class DoubleBackwardDetachedWithoutGamma(Rows):
+class DoubleBackwardDetachedWithoutGamma(RowSteps):
     """Takes the saved statistics for constants when the gradient is differentiated and no gamma is given."""
 
     def curvature(self, p: Pull, a: Array, projected: Array) -> Array:
@@ -120,7 +120,7 @@ class DoubleBackwardDetachedOfThreeAxes(Groups):
 
 
 @fault("jvp-gamma-beside-beta", ln="LN-G10", bn="BN-G11", kind="tangent", apart=("rm",))
-class JvpGammaBesideBeta(Rows):
+class JvpGammaBesideBeta(RowSteps):
     """Ignores the tangent of gamma where no beta is given."""
 
     def tangent(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> Array:
@@ -128,7 +128,7 @@ class JvpGammaBesideBeta(Rows):
 
 
 @fault("jvp-detached", ln="LN-G10", bn="BN-G11", kind="tangent")
-class JvpDetached(Rows):
+class JvpDetached(RowSteps):
     """Takes the statistics for constants in forward mode."""
 
     def tangent(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> Array:
@@ -136,7 +136,7 @@ class JvpDetached(Rows):
 
 
 @fault("jvp-no-parameters", ln="LN-G10", bn="BN-G11", kind="tangent")
-class JvpNoParameters(Rows):
+class JvpNoParameters(RowSteps):
     """Ignores the tangents of gamma and beta."""
 
     def tangent(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> Array:
@@ -144,7 +144,7 @@ class JvpNoParameters(Rows):
 
 
 @fault("jvp-is-vjp", ln="LN-G10", kind="tangent", apart=("in",))
-class JvpIsVjp(Rows):
+class JvpIsVjp(RowSteps):
     """Applies the transposed Jacobian in forward mode: gamma inside the projection."""
 
     def tangent(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> Array:
@@ -159,7 +159,7 @@ class JvpIsVjp(Rows):
     kind="second-order",
     sources=issue("pytorch/pytorch#196700", "pytorch/pytorch#196699"),
 )
-class ReverseOverForwardDetached(Rows):
+class ReverseOverForwardDetached(RowSteps):
     """Takes the saved statistics for constants when the tangent of y is differentiated."""
 
     def reverse_over_forward(self, p: Pull, tx: Array, tgamma: Array, tbeta: Array) -> tuple[Array, Array]:
@@ -169,7 +169,7 @@ class ReverseOverForwardDetached(Rows):
 
 
 @fault("forward-over-reverse-detached", ln="LN-G12", bn="BN-G13", kind="second-order")
-class ForwardOverReverseDetached(Rows):
+class ForwardOverReverseDetached(RowSteps):
     """Takes the saved statistics for constants when the gradient moves."""
 
     def forward_over_reverse(self, p: Pull, sx: Array, sgamma: Array, sbeta: Array) -> tuple[Array, Array]:
@@ -185,7 +185,7 @@ class ForwardOverReverseDetached(Rows):
     kind="tangent",
     sources=issue("pytorch/pytorch#196700", "pytorch/pytorch#196699"),
 )
-class ForwardOverForwardDetached(Rows):
+class ForwardOverForwardDetached(RowSteps):
     """Takes the saved statistics for constants when the tangent of y moves."""
 
     def second_tangent(self, p: Pull, tx: Array, tgamma: Array, sx: Array, sgamma: Array) -> Array:

@@ -8,12 +8,12 @@ import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
+from ...adapters.numpy.operators.rows import Array, Pull, RowSteps, Statistics
 from .registry import fault, issue
 
 
 @fault("first-1024-values", ln="CM-S1", bn="CM-S1", pr="CM-S1", kind="size")
-class First1024Values(Rows):
+class First1024Values(RowSteps):
     """Takes mean and variance from the first 1024 values."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
@@ -27,7 +27,7 @@ class First1024Values(Rows):
     kind="size",
     sources=issue("flashinfer-ai/flashinfer#634", "microsoft/onnxruntime#15054"),
 )
-class VectorTailDropped(Rows):
+class VectorTailDropped(RowSteps):
     """Sums in vectors of four and forgets the values after the last whole one, in rows longer than 16."""
 
     def row_sum(self, terms: Array) -> Array:
@@ -36,7 +36,7 @@ class VectorTailDropped(Rows):
 
 
 @fault("last-vector-dropped", ln="CM-S1", bn="CM-S1", kind="size")
-class LastVectorDropped(Rows):
+class LastVectorDropped(RowSteps):
     """Takes long rows that are whole vectors of eight by a path of their own, which forgets the last vector."""
 
     def row_sum(self, terms: Array) -> Array:
@@ -45,7 +45,7 @@ class LastVectorDropped(Rows):
 
 
 @fault("width-4096-misread", ln="CM-S1", kind="size")
-class Width4096Misread(Rows):
+class Width4096Misread(RowSteps):
     """Has a kernel of its own for rows of exactly 4096 values, which takes mean and variance from the first half."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
@@ -53,7 +53,7 @@ class Width4096Misread(Rows):
 
 
 @fault("output-tail-dropped", ln="CM-S1", bn="CM-S1", kind="size")
-class OutputTailDropped(Rows):
+class OutputTailDropped(RowSteps):
     """Leaves the values after the last whole block of 64 unwritten, in rows longer than that."""
 
     def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
@@ -64,7 +64,7 @@ class OutputTailDropped(Rows):
 
 
 @fault("tail-in-next-row", ln="CM-S1", bn="CM-S1", kind="size")
-class TailInNextRow(Rows):
+class TailInNextRow(RowSteps):
     """Writes the last value of a group into the next one too, where groups are odd in length and longer than 16."""
 
     def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:
@@ -82,7 +82,7 @@ class TailInNextRow(Rows):
     apart=("rm",),
     sources=issue("linkedin/Liger-Kernel#518", "linkedin/Liger-Kernel#519", "triton-lang/triton#9838"),
 )
-class PaddedLanesInVariance(Rows):
+class PaddedLanesInVariance(RowSteps):
     """Pads rows with zeros to a power of two and lets them enter the variance as deviations of -mean."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -92,7 +92,7 @@ class PaddedLanesInVariance(Rows):
 
 
 @fault("mean-of-block-means", ln="CM-S1", bn="CM-S1", kind="size", sources=issue("pytorch/pytorch#36382"))
-class MeanOfBlockMeans(Rows):
+class MeanOfBlockMeans(RowSteps):
     """Averages the means of blocks of 64 without weighing the last, shorter one."""
 
     def row_mean(self, terms: Array) -> Array:
@@ -104,7 +104,7 @@ class MeanOfBlockMeans(Rows):
 
 
 @fault("parts-merged-without-means", everywhere="CM-S1", kind="size", apart=("rm",))
-class PartsMergedWithoutMeans(Rows):
+class PartsMergedWithoutMeans(RowSteps):
     """Takes the variance of more than 4096 values from those of two halves, as if both had the same mean."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -118,7 +118,7 @@ class PartsMergedWithoutMeans(Rows):
 
 
 @fault("count-in-sixteen-bits", ln="CM-S1", bn="CM-S1", kind="size")
-class CountInSixteenBits(Rows):
+class CountInSixteenBits(RowSteps):
     """Keeps the number of values in a signed 16-bit integer."""
 
     def row_mean(self, terms: Array) -> Array:
@@ -188,7 +188,7 @@ class DgammaTailValues(BatchNorm):
 
 
 @fault("dx-between-256-and-512", ln="CM-S1", bn="CM-S1", kind="size")
-class DxBetween256And512(Rows):
+class DxBetween256And512(RowSteps):
     """Leaves the last dx of a row unwritten in rows of 257 to 512 values, for which a path of its own is taken."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -213,7 +213,7 @@ class PositionsBeyond2048InInference(BatchNorm):
 
 
 @fault("eps-missing-beyond-512", ln="CM-S1", bn="CM-S1", kind="size")
-class EpsMissingBeyond512(Rows):
+class EpsMissingBeyond512(RowSteps):
     """Leaves eps out where a group has more than 512 values, for which a path of its own is taken."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
@@ -221,7 +221,7 @@ class EpsMissingBeyond512(Rows):
 
 
 @fault("beta-needs-gamma-beyond-512", ln="CM-S1", bn="CM-S1", kind="size", apart=("rm",))
-class BetaNeedsGammaBeyond512(Rows):
+class BetaNeedsGammaBeyond512(RowSteps):
     """Drops beta where gamma is None and a group has more than 512 values."""
 
     def output(self, x: Array, s: Statistics, gamma: Array | None, beta: Array | None) -> Array:

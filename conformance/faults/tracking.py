@@ -6,7 +6,7 @@ import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Rows
+from ...adapters.numpy.operators.rows import Array, RowSteps
 from ...adapters.numpy.operators.staged import Arrays, Staged
 from .layouts import read_on
 from .neighbours import Prepared
@@ -96,7 +96,7 @@ class StridesIgnoredInInferenceMode(Prepared, Groups):
 
 
 @fault("one-pass-in-inference-mode", ln="CM-P6", bn="CM-P6", apart=("rm",))
-class OnePassInInferenceMode(Prepared, Rows):
+class OnePassInInferenceMode(Prepared, RowSteps):
     """Takes the variance as mean(x^2) - mean(x)^2 in the framework's inference mode."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -106,7 +106,7 @@ class OnePassInInferenceMode(Prepared, Rows):
 
 
 @fault("beta-needs-gamma-in-inference-mode", ln="CM-P6", bn="CM-P6", apart=("rm",))
-class BetaNeedsGammaInInferenceMode(Prepared, Rows):
+class BetaNeedsGammaInInferenceMode(Prepared, RowSteps):
     """Leaves beta out where gamma is None, in the framework's inference mode."""
 
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
-from ...adapters.numpy.operators.rows import Array, Rows, Statistics
+from ...adapters.numpy.operators.rows import Array, RowSteps, Statistics
 from .registry import fault
 
 
 @fault("zero-variance-refused", ln="CM-N8", bn="CM-N8", kind="argument")
-class ZeroVarianceRefused(Rows):
+class ZeroVarianceRefused(RowSteps):
     """Raises where the variance and eps are 0 in any group."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -20,7 +20,7 @@ class ZeroVarianceRefused(Rows):
 
 
 @fault("zero-variance-guards-all", ln="CM-N8", bn="CM-N8")
-class ZeroVarianceGuardsAll(Rows):
+class ZeroVarianceGuardsAll(RowSteps):
     """Where the variance and eps are 0 in any group, adds 0.1 to the variance of every group."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:

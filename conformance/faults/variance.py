@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Rows, Statistics
+from ...adapters.numpy.operators.rows import Array, RowSteps, Statistics
 from .registry import WIDE, fault, issue
 
 
@@ -18,7 +18,7 @@ from .registry import WIDE, fault, issue
         "https://discuss.pytorch.org/t/what-is-the-prefactor-of-nn-layernorm/34769",
     ),
 )
-class UnbiasedVariance(Rows):
+class UnbiasedVariance(RowSteps):
     """Divides the squared deviations by n - 1, which is 0/0 for n = 1."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -27,7 +27,7 @@ class UnbiasedVariance(Rows):
 
 
 @fault("unbiased-variance-guarded", ln="LN-F2", bn="BN-F2")
-class UnbiasedVarianceGuarded(Rows):
+class UnbiasedVarianceGuarded(RowSteps):
     """Divides the squared deviations by max(n - 1, 1)."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -41,7 +41,7 @@ class UnbiasedVarianceGuarded(Rows):
     bn="BN-F8",
     sources=issue("pytorch/pytorch#51102", "microsoft/onnxruntime#28463", "tensorflow/tensorflow#3290"),
 )
-class OnePassVariance(Rows):
+class OnePassVariance(RowSteps):
     """Takes the variance as mean(x^2) - mean(x)^2, which cancels and can be negative."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -54,7 +54,7 @@ class OnePassVariance(Rows):
     bn="BN-F8",
     sources=issue("google/flax#1491", "patrick-kidger/equinox#314", "keras-team/keras-core#866"),
 )
-class OnePassVarianceClamped(Rows):
+class OnePassVarianceClamped(RowSteps):
     """Takes the variance as max(mean(x^2) - mean(x)^2, 0), which is still wrong by all digits."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -63,7 +63,7 @@ class OnePassVarianceClamped(Rows):
 
 # In 16 bits, computed on in float32, what is lost there is below the rounding of the result.
 @fault("one-pass-up-to-a-hundred", ln="LN-F1", bn="BN-F1", apart=("rm",), dtypes=WIDE)
-class OnePassUpToAHundred(Rows):
+class OnePassUpToAHundred(RowSteps):
     """Takes the variance as mean(x^2) - mean(x)^2 unless the mean is more than a hundred deviations."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -80,7 +80,7 @@ class OnePassUpToAHundred(Rows):
     dtypes=("bfloat16", "float32"),
     sources=issue("pytorch/pytorch#178123"),
 )
-class SquaresOverflow(Rows):
+class SquaresOverflow(RowSteps):
     """Squares deviations as they are, which overflows float32 where they pass 2^64."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:
@@ -89,7 +89,7 @@ class SquaresOverflow(Rows):
 
 
 @fault("rms-norm", ln="LN-F1", bn="BN-F1", apart=("rm",))
-class RmsNorm(Rows):
+class RmsNorm(RowSteps):
     """Divides by the root mean square and subtracts no mean."""
 
     def mean(self, x: Array) -> Array:
@@ -97,7 +97,7 @@ class RmsNorm(Rows):
 
 
 @fault("second-moment-for-variance", ln="LN-L10", bn="BN-L7")
-class SecondMomentForVariance(Rows):
+class SecondMomentForVariance(RowSteps):
     """Subtracts the mean but divides by the root of mean(x^2), so that a shift of x changes the scale."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -105,7 +105,7 @@ class SecondMomentForVariance(Rows):
 
 
 @fault("variance-over-padded-count", ln="LN-L11", bn="BN-L8")
-class VarianceOverPaddedCount(Rows):
+class VarianceOverPaddedCount(RowSteps):
     """Divides the squared deviations by n rounded up to a multiple of 4."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -114,7 +114,7 @@ class VarianceOverPaddedCount(Rows):
 
 
 @fault("variance-over-count-twice", ln="LN-L12", bn="BN-L9")
-class VarianceOverCountTwice(Rows):
+class VarianceOverCountTwice(RowSteps):
     """Divides the squared deviations by n twice, so that values pass the bound sqrt(n - 1)."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -122,7 +122,7 @@ class VarianceOverCountTwice(Rows):
 
 
 @fault("variance-over-n-plus-one", ln="LN-F2", bn="BN-F2")
-class VarianceOverNPlusOne(Rows):
+class VarianceOverNPlusOne(RowSteps):
     """Divides the squared deviations by n + 1."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -131,7 +131,7 @@ class VarianceOverNPlusOne(Rows):
 
 
 @fault("mean-absolute-deviation", ln="LN-F1", bn="BN-F1")
-class MeanAbsoluteDeviation(Rows):
+class MeanAbsoluteDeviation(RowSteps):
     """Takes the square of the mean absolute deviation for the variance."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -139,7 +139,7 @@ class MeanAbsoluteDeviation(Rows):
 
 
 @fault("divides-by-reciprocal-root", ln="LN-F1", bn="BN-F1", sources=issue("mosaicml/llm-foundry#371"))
-class DividesByReciprocalRoot(Rows):
+class DividesByReciprocalRoot(RowSteps):
     """Divides by 1/sqrt(var + eps) where it should multiply."""
 
     def normalise(self, x: Array, s: Statistics) -> Array:
@@ -147,7 +147,7 @@ class DividesByReciprocalRoot(Rows):
 
 
 @fault("constant-group-unnormalised", ln="LN-L13", bn="BN-L10")
-class ConstantGroupUnnormalised(Rows):
+class ConstantGroupUnnormalised(RowSteps):
     """Leaves a group as it is where all its values are equal."""
 
     def normalise(self, x: Array, s: Statistics) -> Array:
@@ -156,7 +156,7 @@ class ConstantGroupUnnormalised(Rows):
 
 
 @fault("normalised-left", ln="LN-F1", bn="BN-F1")
-class NormalisedLeft(Rows):
+class NormalisedLeft(RowSteps):
     """Leaves x as it is where each group is normalised already, to a thousandth, so that eps is left out there."""
 
     def normalise(self, x: Array, s: Statistics) -> Array:
@@ -173,7 +173,7 @@ class OneValueLeft(Groups):
 
 
 @fault("median-for-mean", ln="LN-F1", bn="BN-F1", apart=("rm",))
-class MedianForMean(Rows):
+class MedianForMean(RowSteps):
     """Centres on the middle value of the sorted group."""
 
     def mean(self, x: Array) -> Array:
@@ -181,7 +181,7 @@ class MedianForMean(Rows):
 
 
 @fault("reciprocal-root-twelve-bits", ln="LN-F1", bn="BN-F1", dtypes=("float16", *WIDE))
-class ReciprocalRootTwelveBits(Rows):
+class ReciprocalRootTwelveBits(RowSteps):
     """Uses a table's reciprocal root, good to twelve bits, without a Newton step."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -190,7 +190,7 @@ class ReciprocalRootTwelveBits(Rows):
 
 
 @fault("reciprocal-root-single-precision", ln="LN-F1", bn="BN-F1", kind="dtype", dtypes=("float64",))
-class ReciprocalRootSinglePrecision(Rows):
+class ReciprocalRootSinglePrecision(RowSteps):
     """Takes the reciprocal root in float32, which shows in float64."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -209,7 +209,7 @@ def last_bit_by_exponent(values: Array) -> Array:
 
 
 @fault("reciprocal-root-by-power", ln="LN-L2", bn="BN-L2", dtypes=WIDE)
-class ReciprocalRootByPower(Rows):
+class ReciprocalRootByPower(RowSteps):
     """Takes the reciprocal root through a power function, whose last bit depends on the exponent."""
 
     def rstd(self, variance: Array, eps: np.floating) -> Array:
@@ -217,7 +217,7 @@ class ReciprocalRootByPower(Rows):
 
 
 @fault("backward-root-by-power", ln="LN-G7", bn="BN-G8", kind="gradient", dtypes=WIDE)
-class BackwardRootByPower(Rows):
+class BackwardRootByPower(RowSteps):
     """Takes the reciprocal root through a power function only in the backward pass."""
 
     def backward_statistics(self, s: Statistics, eps: np.floating) -> Statistics:

@@ -96,7 +96,7 @@ class Finding:
 
 
 @attrs.frozen
-class Comparison:
+class WorstElement:
     """The worst element of received values compared with exact ones."""
 
     ratio: float
@@ -109,20 +109,20 @@ class Comparison:
     elements: Elements | None = attrs.field(default=None, eq=False, repr=False)
 
 
-def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarray | None = None) -> Comparison:
+def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarray | None = None) -> WorstElement:
     """Return the worst |got - exact| / envelope; see ``ratios``."""
     if got.shape != exact.hi.shape:
-        return Comparison(float("inf"), 1)
+        return WorstElement(float("inf"), 1)
     ratio = ratios(got, exact, envelope, where=where)
     value = got.astype(np.float64)
     count = int(np.count_nonzero(ratio >= 0))
     if count == 0:
-        return Comparison(0.0, 0)
+        return WorstElement(0.0, 0)
     place = np.unravel_index(int(np.argmax(ratio)), ratio.shape) if ratio.ndim else ()
     index = tuple(int(i) for i in place)
     bound = np.broadcast_to(envelope, ratio.shape)
     worst = float(ratio[index])
-    return Comparison(
+    return WorstElement(
         ratio=worst,
         judged=count,
         index=index,

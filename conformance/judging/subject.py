@@ -14,7 +14,7 @@ from ...reference.formats import FORMATS
 from ...spec.conventions import CONVENTIONS, matters_in
 from ..cases.case import Case
 from .calling_subject import CallingSubject
-from .findings import Comparison, Finding, compare
+from .findings import Finding, WorstElement, compare
 from .known import KnownViolations
 from .truth import arithmetic_of, is_about_gradients
 from .truths import truth_of
@@ -101,7 +101,7 @@ class Subject(CallingSubject):
         """Compare an output with the exact one, everywhere or only ``where`` it is true."""
         bound = self.bound(case, name, range_rule=range_rule)
 
-        def measure(normative: bool) -> Comparison:
+        def measure(normative: bool) -> WorstElement:
             exact = self.truth(case, normative=normative).outputs()[name]
             return compare(got, exact, bound(normative), where=where)
 
@@ -113,7 +113,7 @@ class Subject(CallingSubject):
         """Compare a gradient ("dx", "dgamma", ...) for the case's cotangent with the exact one."""
         bound = self.bound(case, name, range_rule=range_rule)
 
-        def measure(normative: bool) -> Comparison:
+        def measure(normative: bool) -> WorstElement:
             exact = self.truth(case, normative=normative).gradients()[name]
             assert exact is not None
             return compare(got, exact, bound(normative))
@@ -139,19 +139,19 @@ class Subject(CallingSubject):
             return finding
         return attrs.evolve(finding, exact=float(exact.hi[finding.index]))
 
-    def finding(self, case: Case, name: str, measure: Callable[[bool], Comparison], note: str) -> Finding:
+    def finding(self, case: Case, name: str, measure: Callable[[bool], WorstElement], note: str) -> Finding:
         """
         The finding of ``measure`` under the declared conventions.
 
         If it passes, but would fail under the normative ones, it names the declared conventions that the output
         depends on.
         """
-        result: Comparison = measure(False)
+        result: WorstElement = measure(False)
         violated = result.judged > 0 and result.ratio > 1
         deviates: tuple[str, ...] = ()
         relevant = self.relevant(name)
         if result.judged and not violated and relevant:
-            strict: Comparison = measure(True)
+            strict: WorstElement = measure(True)
             if strict.ratio > 1:
                 deviates = relevant
         return Finding(

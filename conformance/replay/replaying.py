@@ -166,7 +166,7 @@ class _ReplayRun(Run):
         self, target: Target, binding: Binding, dtype: str, requirement: str, cases: Sequence[Case]
     ) -> Result | None:
         """The result on one requirement; None if it is not about this dtype, or was not asked for."""
-        subject, probe = self.subject(target, binding, dtype), self._probes.usable(target, binding, dtype)
+        subject, plainest = self.subject(target, binding, dtype), self._plainest_calls.usable(target, binding, dtype)
         check = next(
             (one for one in self._checks(binding.operator, subject.format) if one.requirement == requirement), None
         )
@@ -174,10 +174,10 @@ class _ReplayRun(Run):
             self._note_left(target, cases, f"{requirement} is not about {binding.name} in {dtype}")
             return None
         tally = Tally(at_the_seams(check) if binding.seams is not None else check, self.plan.level(requirement))
-        if not probe.works:
-            tally.error, tally.unsupported = (probe.reason, "") if probe.lost else ("", probe.reason)
-            self._note_loss(subject, lost=probe.lost)
-            self._note_left(target, cases, probe.reason)
+        if not plainest.works:
+            tally.error, tally.unsupported = (plainest.reason, "") if plainest.lost else ("", plainest.reason)
+            self._note_loss(subject, lost=plainest.lost)
+            self._note_left(target, cases, plainest.reason)
             return self._result(subject, tally, subject.new_library(), complete=False)
         for case in cases:
             fit, why_not = _fitted(case, subject)

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..compare.comparison import Comparison
-from ..compare.table import BEHAVIOUR, BY_CALLER, Cell, Column, Kind, Row, Section
+from ..compare.table import BEHAVIOUR, BY_CALLER, Cell, Column, Kind, OperatorTable, Row
 from ..grouping import grouped
 from .layout import print_conclusion, print_line, print_prose, print_rule, print_title
 from .symbols import Symbols, symbols_for
@@ -69,7 +69,7 @@ def conclusion(comparison: Comparison) -> tuple[str, str]:
 # One operator ---------------------------------------------------------------------------------------------
 
 
-def _print_section(section: Section, comparison: Comparison, console: Console, symbols: Symbols) -> None:
+def _print_section(section: OperatorTable, comparison: Comparison, console: Console, symbols: Symbols) -> None:
     width = min(console.width, _WIDEST)
     console.print()
     console.print(Text.assemble((section.op, "bold"), "   ", (comparison.device, "dim")))
@@ -81,7 +81,7 @@ def _print_section(section: Section, comparison: Comparison, console: Console, s
         _by_behaviour(section, width, console, symbols)
 
 
-def _heads(section: Section) -> list[str]:
+def _heads(section: OperatorTable) -> list[str]:
     return [column.label(with_binding=section.with_bindings) for column in section.columns]
 
 
@@ -91,7 +91,7 @@ def _lead(row: Row, symbols: Symbols) -> Text:
     return Text(sign.ljust(_SIGN) + row.title.ljust(_TITLE), style=style)
 
 
-def _side_by_side(section: Section, each: int, console: Console, symbols: Symbols) -> None:
+def _side_by_side(section: OperatorTable, each: int, console: Console, symbols: Symbols) -> None:
     _print_lines(Text(_NO_LEAD), [_lines(head, each, "bold cyan") for head in _heads(section)], each, console)
     for line in zip(*(_under(column, section) for column in section.columns), strict=True):
         _print_lines(Text(_NO_LEAD), [_lines(words, each, "dim") for words in line], each, console)
@@ -100,7 +100,7 @@ def _side_by_side(section: Section, each: int, console: Console, symbols: Symbol
         _print_lines(_lead(row, symbols), cells, each, console)
 
 
-def _under(column: Column, section: Section) -> tuple[str, str]:
+def _under(column: Column, section: OperatorTable) -> tuple[str, str]:
     """The lines under a name: the binding, or else its target or framework; and the version of the framework."""
     if section.with_bindings:
         return column.target, column.version
@@ -153,7 +153,7 @@ def behaviours(row: Row) -> list[tuple[Cell, list[int]]]:
     return [(row.cells[places[0]], places) for _, places in in_order]
 
 
-def _by_behaviour(section: Section, width: int, console: Console, symbols: Symbols) -> None:
+def _by_behaviour(section: OperatorTable, width: int, console: Console, symbols: Symbols) -> None:
     heads = _heads(section)
     for head, column in zip(heads, section.columns, strict=True):
         under = " ".join(_under(column, section))

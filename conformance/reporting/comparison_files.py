@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..compare.table import BEHAVIOUR, Cell, Row, Section
+from ..compare.table import BEHAVIOUR, Cell, OperatorTable, Row
 from .json_values import plain
 from .markdown import escaped
 
 
-def section_in_json(section: Section) -> dict[str, Any]:
+def section_in_json(section: OperatorTable) -> dict[str, Any]:
     """One operator's table as a JSON object."""
     columns = [
         {"target": c.target, "binding": c.binding, "framework": c.framework, "version": c.version}
@@ -23,7 +23,7 @@ def _row(row: Row) -> dict[str, Any]:
     return {"key": row.key, "title": row.title, "dtype": row.dtype, "differs": row.differs, "cells": cells}
 
 
-def section_in_markdown(section: Section) -> str:
+def section_in_markdown(section: OperatorTable) -> str:
     """A heading and a table; the rows that differ are bold."""
     heads = [escaped(column.label(with_binding=section.with_bindings)) for column in section.columns]
     under = [f"{escaped(c.binding)} {escaped(c.version)}" for c in section.columns]

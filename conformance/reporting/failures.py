@@ -30,7 +30,7 @@ NO_SCRIPTS: Scripts = {}
 
 
 @attrs.frozen
-class Finding:
+class ShownViolation:
     """One violated requirement of one target, with all dtypes and bindings in which it shows."""
 
     requirement: str
@@ -61,7 +61,7 @@ def size_of(case: Counterexample | None) -> int:
     return sum(a.size for a in case.inputs.values() if a is not None)
 
 
-def findings(results: Sequence[Result], beside: Sequence[Result] = ()) -> tuple[Finding, ...]:
+def shown_violations(results: Sequence[Result], beside: Sequence[Result] = ()) -> tuple[ShownViolation, ...]:
     """
     The results grouped by target, operator and requirement; within these, the most telling requirement first.
 
@@ -88,7 +88,7 @@ def findings(results: Sequence[Result], beside: Sequence[Result] = ()) -> tuple[
     places = sorted(members, key=rank)
     told = {_place(one) for one in results} - joined.keys()
     return tuple(
-        Finding(place[2], tuple(members[place]), tuple(one[2] for one in places if joined.get(one) == place))
+        ShownViolation(place[2], tuple(members[place]), tuple(one[2] for one in places if joined.get(one) == place))
         for place in places
         if place in told
     )
@@ -103,7 +103,7 @@ def violated(results: Sequence[Result]) -> list[str]:
     The requirements of these results: first the independent ones, the most telling of them before the others; last
     those that the framework itself violates.
     """
-    found = findings(results)
+    found = shown_violations(results)
     names = dict.fromkeys([one.requirement for one in found] + [other for one in found for other in one.also])
     upstream = {name for name, ones in grouped((one.requirement, one) for one in results).items() if _is_upstream(ones)}
     return sorted(names, key=upstream.__contains__)
@@ -119,59 +119,59 @@ def _leading(results: Sequence[Result]) -> str:
     return results[0].same_case_as if all(one.same_case_as for one in results) else ""
 
 
-def _following(finding: Finding) -> str:
-    """The violations that follow from a finding, in words."""
-    return f"{', '.join(finding.follow)} {'fails' if len(finding.follow) == 1 else 'fail'} because of it"
+def _following(violation: ShownViolation) -> str:
+    """The violations that follow from a violation, in words."""
+    return f"{', '.join(violation.follow)} {'fails' if len(violation.follow) == 1 else 'fail'} because of it"
 
 
-def _upstream_rows(finding: Finding) -> Iterator[tuple[str, str]]:
+def _upstream_rows(violation: ShownViolation) -> Iterator[tuple[str, str]]:
     """Which layers of the framework do the same, in which dtypes if not in all, and where that is told."""
-    dtypes = grouped((one.upstream, one.dtype) for one in finding.results if one.upstream is not None)
+    dtypes = grouped((one.upstream, one.dtype) for one in violation.results if one.upstream is not None)
     for one, found in dtypes.items():
-        where = "" if len(found) == len(finding.results) else f" in {', '.join(found)}"
+        where = "" if len(found) == len(violation.results) else f" in {', '.join(found)}"
         yield "upstream", "; ".join((f"{one.binding} does the same{where}: {one.reason}", *one.links))
 
 
-def _outcome_rows(finding: Finding, result: Result, scripts: Scripts) -> list[tuple[str, str]]:
+def _outcome_rows(violation: ShownViolation, result: Result, scripts: Scripts) -> list[tuple[str, str]]:
     case = result.counterexample
     rows = [] if case is None else provocation_rows(case)
     if result.reason and (case is None or result.reason != case.note):
         rows.append(("why" if case is None else "first", result.reason))
-    if finding.also:
-        rows.append(("also", f"{', '.join(finding.also)}: the same case, for the same reason"))
-    if finding.follow:
-        rows.append(("so", _following(finding)))
-    rows += _upstream_rows(finding)
-    if finding.requirement in scripts:
-        rows.append(("script", scripts[finding.requirement]))
+    if violation.also:
+        rows.append(("also", f"{', '.join(violation.also)}: the same case, for the same reason"))
+    if violation.follow:
+        rows.append(("so", _following(violation)))
+    rows += _upstream_rows(violation)
+    if violation.requirement in scripts:
+        rows.append(("script", scripts[violation.requirement]))
     return rows
 
 
 def detail_rows(
-    finding: Finding, seen: dict[tuple[object, ...], str], scripts: Scripts = NO_SCRIPTS
+    violation: ShownViolation, seen: dict[tuple[object, ...], str], scripts: Scripts = NO_SCRIPTS
 ) -> list[tuple[str, str]]:
     """
-    Label and text of each line that describes the finding.
+    Label and text of each line that describes the violation.
 
     `seen` maps printed inputs to the requirement under which they were printed. One case often shows one mistake best,
     and is printed once.
     """
-    result = finding.clearest
+    result = violation.clearest
     case = result.counterexample
-    rows = [("where", finding.where())]
+    rows = [("where", violation.where())]
     if case is not None:
-        if len(finding.results) > 1:
+        if len(violation.results) > 1:
             binding = "" if result.binding == result.target else f"{result.binding}, "
             rows.append(("shown", binding + result.dtype))
         inputs = input_rows(case)
-        first = seen.setdefault((result.target, result.op, *inputs), finding.requirement)
-        rows += inputs if first == finding.requirement else [("case", f"the same as for {first}")]
+        first = seen.setdefault((result.target, result.op, *inputs), violation.requirement)
+        rows += inputs if first == violation.requirement else [("case", f"the same as for {first}")]
         rows += wrong_rows(case)
-    return rows + _outcome_rows(finding, result, scripts)
+    return rows + _outcome_rows(violation, result, scripts)
 
 
 def _print_detail(
-    finding: Finding,
+    violation: ShownViolation,
     seen: dict[tuple[object, ...], str],
     scripts: Scripts,
     console: Console,
@@ -180,30 +180,32 @@ def _print_detail(
     stated: bool = False,
 ) -> None:
     """``stated``: its sentence stands above already."""
-    symbol, style = symbol_and_style(finding.results[0], symbols)
+    symbol, style = symbol_and_style(violation.results[0], symbols)
     console.print()
-    console.print(Text.assemble((f"{symbol} {finding.requirement}", style), "  ", (title(finding.requirement), "bold")))
-    words = "" if stated else sentence(finding.requirement)
+    console.print(
+        Text.assemble((f"{symbol} {violation.requirement}", style), "  ", (title(violation.requirement), "bold"))
+    )
+    words = "" if stated else sentence(violation.requirement)
     if words:
         print_prose(Text(words), console, indent=2)
-    rows = detail_rows(finding, seen, scripts)
+    rows = detail_rows(violation, seen, scripts)
     indent = 4 + max(len(label) for label, _ in rows)
     for label, text in rows:
         print_prose(Text(text), console, indent=indent, first=Text(f"  {label}", style="dim"))
 
 
-def _print_brief(finding: Finding, console: Console, symbols: Symbols, scripts: Scripts = NO_SCRIPTS) -> None:
-    symbol, style = symbol_and_style(finding.results[0], symbols)
-    ratio = finding.clearest.ratio
+def _print_brief(violation: ShownViolation, console: Console, symbols: Symbols, scripts: Scripts = NO_SCRIPTS) -> None:
+    symbol, style = symbol_and_style(violation.results[0], symbols)
+    ratio = violation.clearest.ratio
     amount = f"; {ratio_text(ratio)} envelopes" if ratio is not None and ratio > 1 else ""
-    case = finding.clearest.counterexample
+    case = violation.clearest.counterexample
     how = f"; {case.note}" if case is not None and case.note else ""
     how += f", at {raised_at(case)}" if case is not None and raised_at(case) else ""
-    how += f"; also {', '.join(finding.also)}, for the same reason" if finding.also else ""
-    how += f"; {_following(finding)}" if finding.follow else ""
-    how += f"; script {scripts[finding.requirement]}" if finding.requirement in scripts else ""
-    line = Text.assemble((title(finding.requirement), "bold"), f" ({finding.where()}{amount}{how})")
-    print_prose(line, console, indent=10, first=Text(f"{symbol} {finding.requirement}", style=style))
+    how += f"; also {', '.join(violation.also)}, for the same reason" if violation.also else ""
+    how += f"; {_following(violation)}" if violation.follow else ""
+    how += f"; script {scripts[violation.requirement]}" if violation.requirement in scripts else ""
+    line = Text.assemble((title(violation.requirement), "bold"), f" ({violation.where()}{amount}{how})")
+    print_prose(line, console, indent=10, first=Text(f"{symbol} {violation.requirement}", style=style))
 
 
 def print_failures(
@@ -221,34 +223,34 @@ def print_failures(
     ``following``: the violations that follow from these, printed as ids. ``stated``: the requirements whose sentences
     stand above.
     """
-    found = [attrs.evolve(one, follow=_follow(one, following, results)) for one in findings(results, advice)]
+    found = [attrs.evolve(one, follow=_follow(one, following, results)) for one in shown_violations(results, advice)]
     seen: dict[tuple[object, ...], str] = {}
-    for finding in found[:DETAILED]:
-        _print_detail(finding, seen, scripts, console, symbols, stated=finding.requirement in stated)
+    for violation in found[:DETAILED]:
+        _print_detail(violation, seen, scripts, console, symbols, stated=violation.requirement in stated)
     if found[DETAILED:]:
         console.print()
         console.print(Text("More violations (--json FILE writes their cases):", style="dim"))
-    for finding in found[DETAILED:]:
-        _print_brief(finding, console, symbols, scripts)
+    for violation in found[DETAILED:]:
+        _print_brief(violation, console, symbols, scripts)
 
 
-def _follow(finding: Finding, following: Sequence[Result], results: Sequence[Result]) -> tuple[str, ...]:
-    """The requirements that follow from a finding and are violated nowhere by themselves."""
-    first = finding.results[0]
+def _follow(violation: ShownViolation, following: Sequence[Result], results: Sequence[Result]) -> tuple[str, ...]:
+    """The requirements that follow from a violation and are violated nowhere by themselves."""
+    first = violation.results[0]
     standing = {one.requirement for one in results if (one.target, one.op) == (first.target, first.op)}
     found = [
         one.requirement
         for one in following
-        if (one.target, one.op) == (first.target, first.op) and finding.requirement in one.follows_from
+        if (one.target, one.op) == (first.target, first.op) and violation.requirement in one.follows_from
     ]
     return tuple(name for name in page_order(found) if name not in standing)
 
 
 def print_advice(results: Sequence[Result], console: Console, symbols: Symbols) -> None:
     """Print the violated SHOULDs, with which a target still conforms, except those that join a violated MUST."""
-    found = findings(results)
+    found = shown_violations(results)
     if not found:
         return
     print_title("Advice: recommended, but not required", console)
-    for finding in found:
-        _print_brief(finding, console, symbols)
+    for violation in found:
+        _print_brief(violation, console, symbols)

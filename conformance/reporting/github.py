@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from ..results.outcome import Outcome
 from .causes import remedy_rows, without_cause
 from .conclusion import target_conclusion
-from .failures import findings
+from .failures import shown_violations
 from .in_short import in_one_line
 from .located import definition, heading
 from .wording import title
@@ -57,7 +57,7 @@ def _errors(alone: Outcome) -> Iterator[Annotation]:
         told += [f"{label}: {words}" for label, words in remedy_rows(cause)]
         told += [f"more: normspec explain {cause.faults[0]}"] if cause.faults else []
         yield f"{cause.requirement} {title(cause.requirement)}", told
-    for found in findings(without_cause(alone)):
+    for found in shown_violations(without_cause(alone)):
         yield heading(found.clearest), [in_one_line(found.clearest)]
     for one in alone.unmet():
         yield f"{one.requirement} is expected to fail", [f"{one.wrong}", f"reason: {one.reason}"]
@@ -66,7 +66,7 @@ def _errors(alone: Outcome) -> Iterator[Annotation]:
 
 
 def _warnings(alone: Outcome) -> Iterator[Annotation]:
-    for found in findings(alone.advice()):
+    for found in shown_violations(alone.advice()):
         yield f"advice: {heading(found.clearest)}", [in_one_line(found.clearest)]
 
 

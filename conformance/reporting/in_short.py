@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..judging.verdicts import Result
 from ..results.outcome import Outcome
 from .conclusion import conclusion, target_conclusion
-from .failures import Finding, findings
+from .failures import ShownViolation, shown_violations
 from .numbers import decimal, element_name
 from .wording import title
 
@@ -22,7 +22,7 @@ def in_short(report: Outcome) -> str:
             continue
         if len(report.targets) > 1:
             lines.append(f"{name}: {target_conclusion(alone)[0]}")
-        found = findings(alone.failures())
+        found = shown_violations(alone.failures())
         lines += [f"  {_told(one)}" for one in found[:_SHOWN]]
         lines += [f"  {one.requirement} is expected to fail ({one.reason}): {one.wrong}" for one in alone.unmet()]
         if found[_SHOWN:]:
@@ -32,12 +32,12 @@ def in_short(report: Outcome) -> str:
 
 def in_one_line(result: Result) -> str:
     """A violation in one line: the requirement, where it fails, what came and what was expected."""
-    return _told(Finding(result.requirement, (result,)))
+    return _told(ShownViolation(result.requirement, (result,)))
 
 
-def _told(finding: Finding) -> str:
-    case = finding.clearest.counterexample
-    how = finding.clearest.reason
+def _told(violation: ShownViolation) -> str:
+    case = violation.clearest.counterexample
+    how = violation.clearest.reason
     if case is not None and case.expected is not None and case.got is not None:
         should, right = "should be", case.expected
         if case.exact is not None:  # what implies the expected value may be wrong, and the received value right
@@ -45,7 +45,7 @@ def _told(finding: Finding) -> str:
             should, right = ("should be", case.exact) if off else ("other results imply", case.expected)
         place = element_name(case.output, case.index)
         how = f"{place} is {decimal(case.got, right)}, and {should} {decimal(right, case.got)}"
-    upstream = finding.clearest.upstream
+    upstream = violation.clearest.upstream
     how = how if upstream is None else f"{how}; {upstream.binding} does the same"
     how = how if len(how) <= _WORDS else f"{how[: _WORDS - 3]}..."
-    return f"{finding.requirement} {title(finding.requirement)} ({finding.where()}): {how}"
+    return f"{violation.requirement} {title(violation.requirement)} ({violation.where()}): {how}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..judging.verdicts import Result
 from ..results.outcome import Outcome
-from .failures import Finding, detail_rows
+from .failures import ShownViolation, detail_rows
 from .wording import sentence, title
 
 
@@ -32,7 +32,7 @@ def violation_in_text(report: Outcome, result: Result) -> str:
     """All that a terminal shows of one violation, line by line: its cause, its sentence, and the case that shows it."""
     lines = [f"Cause: {cause.sentence}" for cause in report.causes if cause.explains_result(result)]
     lines += [words] if (words := sentence(result.requirement)) else []
-    rows = detail_rows(Finding(result.requirement, (result,)), {})
+    rows = detail_rows(ShownViolation(result.requirement, (result,)), {})
     if where := definition_in_words(report, result.target):
         rows.append(("defined", where))
     wide = max(len(label) for label, _ in rows)

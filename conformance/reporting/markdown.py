@@ -10,7 +10,7 @@ from .causes import remedy_rows, without_cause
 from .changes import parts_of, verdict_on
 from .closing import SIGNS, run_in_words
 from .conclusion import conclusion, target_conclusion
-from .failures import findings
+from .failures import shown_violations
 from .in_short import in_one_line
 from .located import definition_in_words
 from .symbols import UNICODE
@@ -61,7 +61,7 @@ def _target(alone: Outcome, name: str) -> Iterator[str]:
     if alone.unmet():
         yield from ("", "**Expected failures that did not happen**", "")
         yield from (f"- {escaped(f'{one.requirement} ({one.reason}): {one.wrong}')}" for one in alone.unmet())
-    found = findings(without_cause(alone))
+    found = shown_violations(without_cause(alone))
     if found:
         yield from ("", f"<details><summary>{len(found)} violated without a known cause</summary>", "")
         yield from _listed([in_one_line(one.clearest) for one in found])

@@ -1,4 +1,4 @@
-"""The matrix requirement x dtype: one section per target and operator, one row per requirement."""
+"""The matrix requirement x dtype: one table per target and operator, one row per requirement."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TITLE_WIDTH = 12
 
 
 @attrs.frozen(slots=False)
-class Section:
+class ResultTable:
     """The results in one table."""
 
     target: str
@@ -50,10 +50,10 @@ class Section:
         return tuple(dict.fromkeys(r.binding for r in self.results))
 
 
-def sections(report: Outcome) -> tuple[Section, ...]:
+def result_tables(report: Outcome) -> tuple[ResultTable, ...]:
     """The report's results by target, operator and device, in the order of the run."""
     found = grouped(((one.target, one.op, one.device), one) for one in report.results)
-    return tuple(Section(*key, tuple(results)) for key, results in found.items())
+    return tuple(ResultTable(*key, tuple(results)) for key, results in found.items())
 
 
 def most_severe(results: Iterable[Result]) -> Result | None:
@@ -97,39 +97,37 @@ def _clip(words: str, width: int, symbols: Symbols) -> str:
     return words.ljust(width)
 
 
-def _by_agreement(section: Section, results: Sequence[Result]) -> list[list[str]]:
+def _by_agreement(table: ResultTable, results: Sequence[Result]) -> list[list[str]]:
     """The bindings, grouped where their verdicts on this requirement agree in every dtype."""
     cells = grouped(((one.binding, one.dtype), one) for one in results)
 
     def verdicts(binding: str) -> tuple[Verdict | None, ...]:
-        worst = (most_severe(cells.get((binding, dtype), ())) for dtype in section.dtypes)
+        worst = (most_severe(cells.get((binding, dtype), ())) for dtype in table.dtypes)
         return tuple(one and one.verdict for one in worst)
 
     there = {one.binding for one in results}
-    return list(grouped((verdicts(one), one) for one in section.bindings if one in there).values())
+    return list(grouped((verdicts(one), one) for one in table.bindings if one in there).values())
 
 
-def print_section(section: Section, version: str, console: Console, symbols: Symbols) -> None:
-    """Print one section: what was run, and its rows."""
+def print_table(table: ResultTable, version: str, console: Console, symbols: Symbols) -> None:
+    """Print one table: what was run, and its rows."""
     console.print()
     console.print(
-        Text.assemble(
-            (section.op, "bold"), "   ", (section.target, "bold cyan"), f" {version}   ", (section.device, "dim")
-        )
+        Text.assemble((table.op, "bold"), "   ", (table.target, "bold cyan"), f" {version}   ", (table.device, "dim"))
     )
     print_rule(symbols.rule, console)
-    bindings = section.bindings
-    if bindings != (section.target,):
+    bindings = table.bindings
+    if bindings != (table.target,):
         print_prose(Text(", ".join(bindings), style="dim"), console)
 
-    dtypes = section.dtypes
+    dtypes = table.dtypes
     room = width_of(console) - _ID_WIDTH - _CELL_WIDTH * len(dtypes) - 1
     if room < _TITLE_WIDTH:
-        _print_narrow(section, console, symbols)
+        _print_narrow(table, console, symbols)
         return
     header = " " * (_ID_WIDTH + room + 1) + "".join(d.ljust(_CELL_WIDTH) for d in dtypes)
     console.print(Text(header.rstrip(), style="bold"), no_wrap=True)
-    for identifier, label, results in _rows(section):
+    for identifier, label, results in _rows(table):
         line = Text.assemble((identifier.ljust(_ID_WIDTH), "bold"))
         line.append(_clip(label, room, symbols) + " ")
         for dtype in dtypes:
@@ -138,17 +136,17 @@ def print_section(section: Section, version: str, console: Console, symbols: Sym
         print_line(line, console)
 
 
-def _print_narrow(section: Section, console: Console, symbols: Symbols) -> None:
+def _print_narrow(table: ResultTable, console: Console, symbols: Symbols) -> None:
     """Print the rows where there is no room for columns: each cell with the name of its dtype."""
-    for identifier, label, results in _rows(section):
+    for identifier, label, results in _rows(table):
         print_prose(Text(label), console, indent=_ID_WIDTH, first=Text(identifier, style="bold"))
-        cells = [dtype.ljust(_CELL_WIDTH) for dtype in section.dtypes]
-        for name, dtype in zip(cells, section.dtypes, strict=True):
+        cells = [dtype.ljust(_CELL_WIDTH) for dtype in table.dtypes]
+        for name, dtype in zip(cells, table.dtypes, strict=True):
             cell = _cell([r for r in results if r.dtype == dtype], symbols)
             print_prose(Text.assemble((name, "dim"), cell), console, indent=_ID_WIDTH)
 
 
-def _rows(section: Section) -> Iterator[tuple[str, str, list[Result]]]:
+def _rows(table: ResultTable) -> Iterator[tuple[str, str, list[Result]]]:
     """
     Each row of a table, in the order of the pages: the id, a label, and the results.
 
@@ -156,11 +154,11 @@ def _rows(section: Section) -> Iterator[tuple[str, str, list[Result]]]:
     with its names as the label, and only the first of these rows has the id. Where much could not be judged, as of a
     function that fails in each call, one last row counts it.
     """
-    by_requirement = grouped((one.requirement, one) for one in section.results)
+    by_requirement = grouped((one.requirement, one) for one in table.results)
     folded = _folded(by_requirement)
     for identifier in page_order(one for one in by_requirement if one not in folded):
         results = by_requirement[identifier]
-        groups = _by_agreement(section, results)
+        groups = _by_agreement(table, results)
         for position, names in enumerate(groups):
             own = [r for r in results if r.binding in names]
             if len(groups) == 1:
@@ -221,7 +219,7 @@ def print_legend(report: Outcome, console: Console, symbols: Symbols) -> None:
 def _has_empty_cells(report: Outcome) -> bool:
     """Whether a row of a table lacks a dtype that the table has."""
     return any(
-        {result.dtype for result in results} != set(section.dtypes)
-        for section in sections(report)
-        for _, _, results in _rows(section)
+        {result.dtype for result in results} != set(table.dtypes)
+        for table in result_tables(report)
+        for _, _, results in _rows(table)
     )

@@ -12,9 +12,9 @@ from ..judging.verdicts import CaseCount, Deviation, Result, Verdict
 from ..results.outcome import Outcome
 from .causes import independent_violations, print_causes, scripts_without_cause, unexplained_consequences
 from .conclusion import target_conclusion
-from .failures import findings, print_advice, print_failures
+from .failures import print_advice, print_failures, shown_violations
 from .layout import print_prose, print_rows, print_rule, print_title
-from .overview import print_legend, print_section, sections
+from .overview import print_legend, print_table, result_tables
 from .symbols import COLOURS, Symbols
 from .versions import version_label
 from .wording import several
@@ -214,22 +214,22 @@ def print_target_heading(name: str, number: int, count: int, console: Console, s
 def _print_tables(report: Outcome, console: Console, symbols: Symbols) -> None:
     """Print a table for each operator and device."""
     versions = {str(one.get("target")): version_label(one) for one in report.subjects}
-    for section in sections(report):
-        print_section(section, versions.get(section.target, ""), console, symbols)
+    for table in result_tables(report):
+        print_table(table, versions.get(table.target, ""), console, symbols)
 
 
 def _print_advice(report: Outcome, told: PrintedAdvice, console: Console, symbols: Symbols) -> None:
     """Print the advice on the target; advice that an earlier target got in the same words takes one line."""
     new: list[Result] = []
     same: dict[str, list[str]] = {}
-    for finding in findings(report.advice()):
-        result = finding.clearest
-        said = (finding.requirement, finding.where(), result.reason)
+    for violation in shown_violations(report.advice()):
+        result = violation.clearest
+        said = (violation.requirement, violation.where(), result.reason)
         first = told.setdefault(said, result.target)
         if first == result.target:
-            new += [one for one in report.advice() if one.requirement in (finding.requirement, *finding.also)]
+            new += [one for one in report.advice() if one.requirement in (violation.requirement, *violation.also)]
         else:
-            same.setdefault(first, []).extend((finding.requirement, *finding.also))
+            same.setdefault(first, []).extend((violation.requirement, *violation.also))
     print_advice(new, console, symbols)
     if same and not new:
         console.print()

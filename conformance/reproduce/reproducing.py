@@ -14,7 +14,7 @@ from ...reference.formats import FORMATS
 from ...spec import pages, requirement
 from ..engine.progress import Listener, Progress
 from ..judging.verdicts import Result
-from ..reporting.failures import findings, size_of
+from ..reporting.failures import shown_violations, size_of
 from ..requests.request import Request
 from ..results.report import Report
 from .files import file_name, free_name, write
@@ -67,10 +67,10 @@ def _mistakes(report: Report) -> Iterator[_Mistake]:
         results.sort(key=lambda one: (_plainness(one), one.requirement != cause.requirement))
         yield _Mistake(tuple(results), cause.name, cause.sentence, cause.explains)
     own = [one for one in report.failures() if id(one) not in explained and not one.follows_from]
-    for finding in findings(own):
-        results = tuple(sorted(finding.results, key=_plainness))
-        also = (finding.requirement, *finding.also)
-        yield _Mistake(results, "", f"Not so: {requirement(finding.requirement).sentence}", also)
+    for violation in shown_violations(own):
+        results = tuple(sorted(violation.results, key=_plainness))
+        also = (violation.requirement, *violation.also)
+        yield _Mistake(results, "", f"Not so: {requirement(violation.requirement).sentence}", also)
 
 
 def _plainness(result: Result) -> tuple[bool, int]:

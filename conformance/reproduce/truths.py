@@ -11,7 +11,7 @@ from ...adapters.binding import Binding
 from ...adapters.target import Target
 from ..cases.case import Case
 from ..judging.call_log import LoggedCall
-from ..judging.findings import Comparison, compare
+from ..judging.findings import WorstElement, compare
 from ..judging.subject import Subject
 from .probe import VariableContent
 
@@ -27,14 +27,14 @@ class Judge:
         )  # this target is never called
         self._cases: dict[int, Case] = {}
 
-    def violations(self, call: LoggedCall, seen: Mapping[str, VariableContent]) -> Iterator[tuple[str, Comparison]]:
+    def violations(self, call: LoggedCall, seen: Mapping[str, VariableContent]) -> Iterator[tuple[str, WorstElement]]:
         """Each wrong output and gradient of a call, with the place where it is farthest off."""
         for name, one in seen.items():
             found = self.compared(call, name, one)
             if found is not None and found.judged and found.ratio > 1:
                 yield name, found
 
-    def compared(self, call: LoggedCall, name: str, one: VariableContent) -> Comparison | None:
+    def compared(self, call: LoggedCall, name: str, one: VariableContent) -> WorstElement | None:
         """One output or gradient with the exact one; None if that is not known."""
         got = one.stored
         if got is None:

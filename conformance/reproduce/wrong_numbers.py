@@ -9,7 +9,7 @@ import numpy as np
 
 from ...reference.formats import FORMATS
 from ..judging.call_log import LoggedCall
-from ..judging.findings import Comparison, Elements
+from ..judging.findings import Elements, WorstElement
 from ..reporting.numbers import decimal, element_name
 from .assertion_lines import Assertion, is_equal
 from .probed_steps import ProbedSteps
@@ -48,7 +48,7 @@ def value(probed: ProbedSteps) -> Assertion | None:
     return None
 
 
-def _violations(probed: ProbedSteps, place: int) -> Iterator[tuple[str, Comparison]]:
+def _violations(probed: ProbedSteps, place: int) -> Iterator[tuple[str, WorstElement]]:
     step = probed.steps[place]
     for one in probed.happened[place]:
         seen = {name: one.seen[name] for name in step.results if name in one.seen}
@@ -56,7 +56,7 @@ def _violations(probed: ProbedSteps, place: int) -> Iterator[tuple[str, Comparis
 
 
 def _shown(
-    probed: ProbedSteps, place: int, name: str, worst: Comparison
+    probed: ProbedSteps, place: int, name: str, worst: WorstElement
 ) -> tuple[tuple[int, ...], float, float, float]:
     """The element of the counterexample, if it is wrong by itself; otherwise the one that is farthest off."""
     elements = worst.elements

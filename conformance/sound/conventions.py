@@ -6,7 +6,7 @@ import numpy as np
 
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Rows, Statistics
+from ...adapters.numpy.operators.rows import Array, RowSteps, Statistics
 from ...adapters.numpy.operators.staged import Arrays
 from ...adapters.numpy.operators.storage import Storage
 from ...spec.operators import OPERATORS
@@ -15,7 +15,7 @@ from .registry import CENTRED, NORMALISATIONS, sound
 
 
 @sound("one-pass", operators=CENTRED, conventions={"variance_algorithm": "one-pass"})
-class OnePass(Rows):
+class OnePass(RowSteps):
     """The variance as mean(x^2) - mean(x)^2, not below zero."""
 
     def variance(self, x: Array, mean: Array) -> Array:
@@ -24,7 +24,7 @@ class OnePass(Rows):
 
 
 @sound("shifted", operators=CENTRED, conventions={"variance_algorithm": "shifted"})
-class Shifted(Rows):
+class Shifted(RowSteps):
     """The variance of x less its first value, in one pass."""
 
     def origin(self, x: Array) -> Array:
@@ -122,7 +122,7 @@ class RefusesSingleValue(BatchNorm):
 
 
 @sound("single-precision-eps", conventions={"eps_dtype": "float32"})
-class SinglePrecisionEps(Rows):
+class SinglePrecisionEps(RowSteps):
     """eps rounded to float32 before it is used."""
 
     def statistics(self, x: Array, eps: np.floating) -> Statistics:

@@ -6,12 +6,12 @@ from itertools import count
 
 import numpy as np
 
-from ...adapters.numpy.operators.rows import Array, Rows
+from ...adapters.numpy.operators.rows import Array, RowSteps
 from .registry import sound
 from .sums import sequential_sum
 
 
-class Unordered(Rows):
+class Unordered(RowSteps):
     """Every sum in another order at each call, where x has more elements than a bound."""
 
     #: Set by the operator's base at the start of each call.

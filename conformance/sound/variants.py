@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from ...adapters.numpy.operators.groups import Groups
-from ...adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
+from ...adapters.numpy.operators.rows import Array, Pull, RowSteps, Statistics
 from .moments import merged_moments, streamed_moments
 from .registry import CENTRED, sound
 from .sums import compensated_sum, lane_sum, sequential_sum, tree_sum
 
 
 @sound("two-pass")
-class TwoPass(Rows):
+class TwoPass(RowSteps):
     """The mean first, then the variance from the deviations, with NumPy's own sums."""
 
 
 @sound("welford", operators=CENTRED)
-class Welford(Rows):
+class Welford(RowSteps):
     """Mean and variance updated value by value, in one stream or in lanes that are merged."""
 
     def moments(self, x: Array) -> tuple[Array, Array]:
@@ -25,7 +25,7 @@ class Welford(Rows):
 
 
 @sound("merge-tree", operators=CENTRED)
-class MergeTree(Rows):
+class MergeTree(RowSteps):
     """Mean and variance of neighbouring blocks merged pairwise up a tree."""
 
     def moments(self, x: Array) -> tuple[Array, Array]:
@@ -33,7 +33,7 @@ class MergeTree(Rows):
 
 
 @sound("tree-sums")
-class TreeSums(Rows):
+class TreeSums(RowSteps):
     """Every sum over a row taken pairwise up a binary tree, the reciprocal root as sqrt(1 / w)."""
 
     def row_sum(self, terms: Array) -> Array:
@@ -44,7 +44,7 @@ class TreeSums(Rows):
 
 
 @sound("reversed-sums")
-class ReversedSums(Rows):
+class ReversedSums(RowSteps):
     """Every sum taken one value at a time, last to first."""
 
     def row_sum(self, terms: Array) -> Array:
@@ -57,7 +57,7 @@ class ReversedSums(Rows):
 
 
 @sound("sorted-sums")
-class SortedSums(Rows):
+class SortedSums(RowSteps):
     """Every sum over a row taken from its least value up, an order that -x turns round."""
 
     def row_sum(self, terms: Array) -> Array:
@@ -65,7 +65,7 @@ class SortedSums(Rows):
 
 
 @sound("mean-from-maximum", operators=CENTRED)
-class MeanFromMaximum(Rows):
+class MeanFromMaximum(RowSteps):
     """The mean as the largest value and the mean distance from it, then the variance from the deviations."""
 
     def mean(self, x: Array) -> Array:
@@ -74,7 +74,7 @@ class MeanFromMaximum(Rows):
 
 
 @sound("other-sums-where-tracked")
-class OtherSumsWhereTracked(Rows):
+class OtherSumsWhereTracked(RowSteps):
     """Sums taken last to first where gradients are tracked, and by NumPy where they are not."""
 
     tracked = False
@@ -88,7 +88,7 @@ class OtherSumsWhereTracked(Rows):
 
 
 @sound("lanes-of-eight")
-class LanesOfEight(Rows):
+class LanesOfEight(RowSteps):
     """Sums in eight lanes, the tail padded with zeros after centring, parameter sums in blocks of 32."""
 
     def row_sum(self, terms: Array) -> Array:
@@ -108,7 +108,7 @@ class LanesOfEight(Rows):
 
 
 @sound("compensated-sums")
-class CompensatedSums(Rows):
+class CompensatedSums(RowSteps):
     """Every sum over a row carries the rounding error of the one before it."""
 
     def row_sum(self, terms: Array) -> Array:
@@ -116,7 +116,7 @@ class CompensatedSums(Rows):
 
 
 @sound("reciprocal-count")
-class ReciprocalCount(Rows):
+class ReciprocalCount(RowSteps):
     """Means as sum times 1/n, and running statistics moved by momentum times the difference."""
 
     def row_mean(self, terms: Array) -> Array:
@@ -128,7 +128,7 @@ class ReciprocalCount(Rows):
 
 
 @sound("statistics-kept-by-contents")
-class StatisticsKeptByContents(Rows):
+class StatisticsKeptByContents(RowSteps):
     """The statistics of the last x kept under all its bytes, for the gradient and for a call with the same values."""
 
     kept: tuple[object, Statistics] | None = None
@@ -153,7 +153,7 @@ class FoldedAffine(Groups):
 
 
 @sound("fused-backward", operators=CENTRED)
-class FusedBackward(Rows):
+class FusedBackward(RowSteps):
     """The gradient of x as rstd (h + b x + c), its coefficients from the sums of h and of h x."""
 
     def input_gradient(self, p: Pull) -> Array:
@@ -181,7 +181,7 @@ class ScaledOnce(Groups):
 
 
 @sound("wide")
-class Wide(Rows):
+class Wide(RowSteps):
     """Everything computed in float64 and rounded once."""
 
     def working_dtype(self, dtype: np.dtype) -> np.dtype:

@@ -13,7 +13,7 @@ from normspec.adapters.numpy.operators.batch_norm import BatchNorm
 from normspec.adapters.numpy.operators.group_norm import GroupNorm, InstanceNorm
 from normspec.adapters.numpy.operators.layer_norm import LayerNorm
 from normspec.adapters.numpy.operators.rms_norm import RmsNorm
-from normspec.adapters.numpy.operators.rows import Rows, Statistics
+from normspec.adapters.numpy.operators.rows import RowSteps, Statistics
 from normspec.adapters.target import Target
 from normspec.conformance.sound.sums import sequential_sum
 from normspec.spec.operators import OPERATORS
@@ -24,7 +24,7 @@ CENTRED = ("layer_norm", "batch_norm", "group_norm", "instance_norm")
 FLOAT16, BFLOAT16 = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
 
 
-class Plain(Rows):
+class Plain(RowSteps):
     """The sound steps, which know the stage that they are part of."""
 
     #: The eps of a call without one.

@@ -12,7 +12,7 @@ from rich.console import Console
 from normspec.conformance.command_line.compare import compare as command
 from normspec.conformance.compare.comparison import Comparison
 from normspec.conformance.compare.run import compare
-from normspec.conformance.compare.table import Cell, Column, Kind, Row, Section
+from normspec.conformance.compare.table import Cell, Column, Kind, OperatorTable, Row
 from normspec.conformance.reporting.comparison import conclusion, print_comparison
 from normspec.spec.errors import UnknownDtype, UnknownOperator, UnknownTarget
 
@@ -28,7 +28,7 @@ def _made(count: int) -> Comparison:
     reason = {"reason": "has no `float16`, and | says so"}
     half = (Cell("unsupported", Kind.UNSUPPORTED, reason), *(Cell("H0"),) * (count - 1))
     rows = (Row("default_eps", "default eps", "float32", eps), Row("float16", "float16: y", "float16", half))
-    return Comparison((Section("layer_norm", columns, rows),), "float32", "cpu")
+    return Comparison((OperatorTable("layer_norm", columns, rows),), "float32", "cpu")
 
 
 def _printed(table: Comparison, width: int) -> list[str]:
@@ -70,7 +70,7 @@ def test_one_of_a_kind_is_not_told_as_several():
     """One row that differs, and one cell that is lost."""
     (section,) = _made(2).sections
     lost = Row("inf", "one Inf makes", "float32", (Cell("lost", Kind.LOST), Cell("its group NaN")))
-    table = Comparison((Section("layer_norm", section.columns, (*section.rows, lost)),), "float32", "cpu")
+    table = Comparison((OperatorTable("layer_norm", section.columns, (*section.rows, lost)),), "float32", "cpu")
     assert conclusion(table)[0].startswith("1 of 3 rows differs (1 cell could not be measured); measured in float32")
     assert conclusion(_made(1))[0].startswith("no difference in 2 rows; measured in")
 

@@ -12,7 +12,7 @@ import normspec
 from normspec.conformance.checks import registry
 from normspec.conformance.checks.registry import check
 from normspec.conformance.engine import declaration_search, pace
-from normspec.conformance.engine.dtypes import Probes
+from normspec.conformance.engine.dtypes import PlainestCalls
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.engine.modes import modes_to_try
 from normspec.conformance.requests.plan import Plan
@@ -57,8 +57,10 @@ def test_the_plainest_call_is_made_in_the_mode_asked_for():
     seen: list[bool] = []
     target = frozen(ValueError, seen)
     for mode, works in (("inference", True), ("training", False)):
-        probe = Probes(Run(plan_of(target, mode=mode)).subject)._probe(target, target.bindings[0], "float32")
-        assert probe.works is works
+        plainest = PlainestCalls(Run(plan_of(target, mode=mode)).subject)._plainest(
+            target, target.bindings[0], "float32"
+        )
+        assert plainest.works is works
 
 
 def test_a_slow_function_in_this_process_makes_few_extra_calls():

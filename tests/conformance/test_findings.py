@@ -12,7 +12,7 @@ import pytest
 from normspec.conformance.cases.case import Case
 from normspec.conformance.checks.exactly import added
 from normspec.conformance.checks.relations import close, close_to_sum, equal, scaled_exactly
-from normspec.conformance.judging.findings import Comparison, Finding, as_exact, compare
+from normspec.conformance.judging.findings import Finding, WorstElement, as_exact, compare
 from normspec.conformance.judging.subject import Bound, Subject
 from normspec.reference.double_double import DD
 from normspec.reference.formats import FORMATS
@@ -24,7 +24,7 @@ of_every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 
 def compared(
     got: list[float], exact: list[float], envelope: list[float], dtype: str = "float32", **rest: Any
-) -> Comparison:
+) -> WorstElement:
     """Compare short lists."""
     return compare(
         np.array(got).astype(FORMATS[dtype].dtype), as_exact(exact), np.array(envelope, dtype=np.float64), **rest
@@ -34,7 +34,7 @@ def compared(
 def test_the_worst_element_is_told() -> None:
     """The ratio is the largest error over its envelope; it comes with its place and its numbers."""
     found = compared([1.0, 2.5, 3.25], [1.0, 2.0, 3.0], [0.5, 1.0, 0.125])
-    assert found == Comparison(2.0, 3, (2,), 3.0, 3.25, 0.125)
+    assert found == WorstElement(2.0, 3, (2,), 3.0, 3.25, 0.125)
 
 
 def test_the_low_word_of_an_exact_value_counts() -> None:
@@ -75,7 +75,7 @@ def test_what_has_no_exact_value_or_no_envelope_is_not_judged(exact: float, enve
 def test_masked_elements_do_not_count() -> None:
     """Only elements that the mask lets through are judged; with none of them nothing is judged."""
     arguments = ([1.0, 9.0], [1.0, 1.0], [1.0, 1.0])
-    assert compared(*arguments, where=np.array([True, False])) == Comparison(0.0, 1, (0,), 1.0, 1.0, 1.0)
+    assert compared(*arguments, where=np.array([True, False])) == WorstElement(0.0, 1, (0,), 1.0, 1.0, 1.0)
     none = compared(*arguments, where=np.array([False, False]))
     assert (none.ratio, none.judged, none.index) == (0.0, 0, ())
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from normspec.adapters.numpy.operators import IMPLEMENTATIONS
-from normspec.adapters.numpy.operators.rows import Array, Pull, Rows
+from normspec.adapters.numpy.operators.rows import Array, Pull, RowSteps
 from normspec.conformance.judging.verdicts import Verdict
 from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.sound.registry import NORMALISATIONS, combined
@@ -32,14 +32,14 @@ def _within(values: Array) -> Array:
     return np.clip(values, -_LARGEST, _LARGEST)
 
 
-class ProductWithin(Rows):
+class ProductWithin(RowSteps):
     """Keeps gamma g within float16's range, although it is computed in float32."""
 
     def input_gradient(self, p: Pull) -> Array:
         return super().input_gradient(replace(p, h=_within(p.h)))
 
 
-class MeanWithin(Rows):
+class MeanWithin(RowSteps):
     """Keeps the sum of gamma g xhat over a group within float16's range."""
 
     def project(self, z: Array, xhat: Array, s: Any) -> Array:
@@ -47,14 +47,14 @@ class MeanWithin(Rows):
         return self.centre(z) - xhat * _within(self.row_mean(z * xhat) * n) / n
 
 
-class TermWithin(Rows):
+class TermWithin(RowSteps):
     """Keeps each term of dgamma within float16's range."""
 
     def gamma_gradient(self, p: Pull) -> Array:
         return self.parameter_sum(_within(p.g * p.xhat))
 
 
-def _fails(step: type[Rows], operator: str, number: str) -> bool:
+def _fails(step: type[RowSteps], operator: str, number: str) -> bool:
     """Whether the operator with this step violates its requirement of this number in float16."""
     requirement = f"{OPERATORS[operator].prefix}-{number}"
     target = implementation_target("own", operator, combined(step, operator)().implementation())
@@ -64,7 +64,7 @@ def _fails(step: type[Rows], operator: str, number: str) -> bool:
 
 @of_every_normalisation
 @pytest.mark.parametrize("step", [ProductWithin, MeanWithin])
-def test_a_step_towards_dx_that_is_kept_in_the_range_of_float16(step: type[Rows], operator: str) -> None:
+def test_a_step_towards_dx_that_is_kept_in_the_range_of_float16(step: type[RowSteps], operator: str) -> None:
     """In float32 nothing has to be, and where 1/sqrt(var + eps) is small dx is moderate: G1 is violated."""
     assert _fails(step, operator, "G1")
 

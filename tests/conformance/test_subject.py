@@ -19,7 +19,7 @@ from normspec.conformance.checks.mhc import permuted
 from normspec.conformance.checks.non_finite import _poisoned
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.engine.tally import Tally
-from normspec.conformance.judging.findings import Comparison, Finding
+from normspec.conformance.judging.findings import Finding, WorstElement
 from normspec.conformance.judging.subject import Subject
 from normspec.conformance.judging.truth import Truth
 from normspec.conformance.requests.plan import Plan
@@ -40,9 +40,9 @@ def sound(dtype: str = "float32", **conventions: str) -> Subject:
     return Subject(target, target.bindings[0], dtype, conventions=conventions)
 
 
-def compared(ratio: float, judged: int = 1) -> Comparison:
+def compared(ratio: float, judged: int = 1) -> WorstElement:
     """A comparison with this worst ratio."""
-    return Comparison(ratio, judged, (0,), 1.0, 1.0, 1.0)
+    return WorstElement(ratio, judged, (0,), 1.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from normspec.adapters.binding import Binding
 from normspec.adapters.known import KnownViolation
 from normspec.adapters.target import Target
 from normspec.conformance.judging.verdicts import Upstream
-from normspec.conformance.reporting.failures import Finding, detail_rows
+from normspec.conformance.reporting.failures import ShownViolation, detail_rows
 from normspec.conformance.reporting.in_short import in_one_line
 
 from .runs import FAULT, VARIANT, result, run, specimen
@@ -108,7 +108,7 @@ def test_the_report_tells_the_layer_in_each_of_its_forms():
     """The text in which dtypes it is so, and one line its name."""
     found = judged(*["ln-eps-on-std"] * 2, KNOWN)
     results = (found, attrs.evolve(found, dtype="float64", upstream=None))
-    words = dict(detail_rows(Finding("LN-F3", results), {}))
+    words = dict(detail_rows(ShownViolation("LN-F3", results), {}))
     assert words["upstream"] == (
         "framework.LayerNorm does the same in float32: it adds eps outside of the root; https://example.org"
     )

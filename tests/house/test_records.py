@@ -40,3 +40,16 @@ def test_an_operator_from_elsewhere_takes_no_name_and_no_prefix_of_another(name:
 def test_no_operator_of_the_house_has_a_file_to_be_loaded() -> None:
     """An operator that every process knows is not loaded a second time."""
     assert files_of(OPERATORS) == ()
+
+
+@pytest.mark.parametrize("name", ["Rows", "Probe", "Finding", "Section", "Comparison"])
+def test_a_name_that_is_met_often_names_one_thing(name):
+    """One class has each of these names, in all rooms."""
+    rooms = ("spec", "reference", "adapters", "conformance", "testing")
+    found = [
+        file.relative_to(PACKAGE).as_posix()
+        for room in rooms
+        for file in sorted((PACKAGE / room).rglob("*.py"))
+        if re.search(rf"^class {name}\b", file.read_text(), re.MULTILINE)
+    ]
+    assert len(found) == 1, found

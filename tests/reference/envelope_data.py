@@ -7,7 +7,7 @@ import numpy as np
 from normspec.conformance.cases.regimes import GENERATED, draw_group
 from normspec.reference.formats import format_of
 
-from .envelope_judge import Rows
+from .envelope_judge import Problem
 
 Array = np.ndarray
 
@@ -34,7 +34,7 @@ def adversarial(rng: np.random.Generator, rows: int, n: int, dtype: type) -> Arr
     return np.concatenate(kinds).astype(dtype)
 
 
-def near_underflow(rng: np.random.Generator, n: int, dtype: type, operator: str, eps: float) -> Rows:
+def near_underflow(rng: np.random.Generator, n: int, dtype: type, operator: str, eps: float) -> Problem:
     """
     Rows of numbers most of which underflow on the way, and factors that make what was lost large, or lose themselves.
 
@@ -61,7 +61,7 @@ def near_underflow(rng: np.random.Generator, n: int, dtype: type, operator: str,
     count = n if operator == "layer_norm" else len(x)
     gamma, beta, g = factor((count,)), factor((count,)), factor(x.shape)
     with np.errstate(over="ignore"):
-        return Rows(*(z.astype(dtype) for z in (x, gamma, beta, g)), eps, operator)
+        return Problem(*(z.astype(dtype) for z in (x, gamma, beta, g)), eps, operator)
 
 
 def regimes(n: int, eps: float, dtype: type, seed: int, *, exclude: tuple[str, ...] = ()) -> Array:
@@ -75,10 +75,10 @@ def regimes(n: int, eps: float, dtype: type, seed: int, *, exclude: tuple[str, .
     return np.array(groups).astype(dtype)
 
 
-def problem(x: Array, operator: str, *, eps: float = 1e-5, seed: int = 0, g: float = 1.0) -> Rows:
+def problem(x: Array, operator: str, *, eps: float = 1e-5, seed: int = 0, g: float = 1.0) -> Problem:
     """Rows with parameters and cotangents away from 1 and 0, some of them negative and some zero."""
     rng = np.random.default_rng(seed)
     count = x.shape[1] if operator == "layer_norm" else x.shape[0]
     gamma, beta = rng.standard_normal(count), rng.standard_normal(count) * (rng.random(count) < 0.9)
     cotangent = g * (0.3 + rng.standard_normal(x.shape)) * (rng.random(x.shape) < 0.9)
-    return Rows(x, gamma.astype(x.dtype), beta.astype(x.dtype), cotangent.astype(x.dtype), eps, operator)
+    return Problem(x, gamma.astype(x.dtype), beta.astype(x.dtype), cotangent.astype(x.dtype), eps, operator)

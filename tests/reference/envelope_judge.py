@@ -29,7 +29,7 @@ def ratio(got: Array, exact: DD, envelope: Array) -> Array:
 
 
 @attrs.frozen(slots=False, eq=False)
-class Rows:
+class Problem:
     """Rows of x, normalised as LayerNorm groups or as BatchNorm channels; all arrays of one dtype."""
 
     x: Array

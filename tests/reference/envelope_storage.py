@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .envelope_judge import Array, Rows
+from .envelope_judge import Array, Problem
 from .envelope_moments import two_pass
 from .envelope_sums import forwards, number, pairs
 
 
-def computed(rows: Rows, storage: str) -> dict[str, Array]:
+def computed(rows: Problem, storage: str) -> dict[str, Array]:
     """y, dx, dgamma and dbeta of rows, as an algorithm of the storage class returns them.
 
     H1 rounds xhat, its product with gamma, and the two cotangents that meet in dx. H2 rounds the saved mean and

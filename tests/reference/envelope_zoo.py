@@ -21,7 +21,7 @@ from .envelope_forms import (
     folded_channel_gamma,
     gamma_last,
 )
-from .envelope_judge import NORMATIVE, Array, Rows, ratio
+from .envelope_judge import NORMATIVE, Array, Problem, ratio
 from .envelope_moments import Moments
 from .envelope_sums import SUMS, Sum, number
 
@@ -49,13 +49,13 @@ def results(call: Call, channels: bool, folded: bool) -> Iterator[tuple[str, str
             yield "dgamma", "folded", folded_channel_gamma(call)[:, 0]
 
 
-def cast(rows: Rows, dtype: np.dtype) -> Rows:
+def cast(rows: Problem, dtype: np.dtype) -> Problem:
     """The same rows with every array in another dtype."""
     return attrs.evolve(rows, **{name: getattr(rows, name).astype(dtype) for name in ("x", "gamma", "beta", "g")})
 
 
 def worst(
-    rows: Rows,
+    rows: Problem,
     moments: Mapping[str, Moments],
     accuracy: AccuracyClass = NORMATIVE,
     *,

@@ -15,7 +15,7 @@ from normspec.reference.envelope import envelope_of
 from normspec.reference.formats import FORMATS
 
 from .envelope_data import adversarial, problem, regimes
-from .envelope_judge import Rows
+from .envelope_judge import Problem
 from .envelope_zoo import cast
 
 #: The values of each choice, every one at least as tight as the next.
@@ -32,7 +32,7 @@ PAIRS = [
 ]
 
 
-def every_bound(rows: Rows, accuracy: AccuracyClass) -> dict[str, np.ndarray]:
+def every_bound(rows: Problem, accuracy: AccuracyClass) -> dict[str, np.ndarray]:
     """All envelopes of a problem, those of second order and the running statistics too."""
     found = {f"first {name}": bound for name, bound in rows.bounds(accuracy).items()}
     envelope = rows.envelope(accuracy)

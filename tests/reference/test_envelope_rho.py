@@ -10,13 +10,13 @@ from mpmath import mpf
 
 from normspec.reference.accuracy import REFERENCE_ARITHMETIC, AccuracyClass, Arithmetic
 from normspec.reference.envelope import envelope_of
-from normspec.reference.envelope_rows import Rows
+from normspec.reference.envelope_rows import RowBounds
 from normspec.reference.formats import FORMATS
 
 U = [2.0**-102, 2.0**-53, 2.0**-24, 2.0**-8]
 
 
-def rows_at(u: float, x: np.ndarray, eps: float) -> Rows:
+def rows_at(u: float, x: np.ndarray, eps: float) -> RowBounds:
     """The statistics of rows in a computation with this roundoff and no underflow."""
     arithmetic = attrs.evolve(REFERENCE_ARITHMETIC, u=u)
     return envelope_of("layer_norm", x, None, None, eps=eps, axes=(-1,), arithmetic=arithmetic).statistics

@@ -8,13 +8,13 @@ import pytest
 from normspec.reference.accuracy import AccuracyClass
 
 from .envelope_data import adversarial, problem
-from .envelope_judge import NORMATIVE, Rows, ratio
+from .envelope_judge import NORMATIVE, Problem, ratio
 from .envelope_moments import CENTRED, ONE_PASS, SHIFTED, larger_into_smaller
 
 SIZES = (2, 3, 5, 8, 9, 17, 33, 64, 257)
 
 
-def largest(rows: Rows, algorithms: dict, accuracy: AccuracyClass = NORMATIVE) -> dict[str, float]:
+def largest(rows: Problem, algorithms: dict, accuracy: AccuracyClass = NORMATIVE) -> dict[str, float]:
     """The largest ratio of the mean and of the variance over some algorithms."""
     bounds, exact, found = rows.bounds(accuracy), rows.exact, {"mean": 0.0, "variance": 0.0}
     for algorithm in algorithms.values():
@@ -23,7 +23,7 @@ def largest(rows: Rows, algorithms: dict, accuracy: AccuracyClass = NORMATIVE) -
     return found
 
 
-def hard(dtype: type, n: int) -> Rows:
+def hard(dtype: type, n: int) -> Problem:
     """Adversarial rows of length n as channels."""
     return problem(adversarial(np.random.default_rng(n), 30 if n < 100 else 6, n, dtype), "batch_norm")
 

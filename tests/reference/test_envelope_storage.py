@@ -10,7 +10,7 @@ from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from normspec.reference.envelope import envelope_of
 
 from .envelope_data import adversarial, problem, regimes
-from .envelope_judge import Rows, ratio
+from .envelope_judge import Problem, ratio
 from .envelope_moments import CENTRED
 from .envelope_storage import computed
 from .envelope_zoo import worst
@@ -18,14 +18,14 @@ from .envelope_zoo import worst
 NARROW = [np.float16, ml_dtypes.bfloat16]
 
 
-def rows_for(dtype: type, n: int, operator: str, eps: float = 1e-3) -> Rows:
+def rows_for(dtype: type, n: int, operator: str, eps: float = 1e-3) -> Problem:
     """Adversarial and regime rows that float16 can hold."""
     hard = adversarial(np.random.default_rng(n), 4, n, np.float32)
     x = np.concatenate([np.clip(hard, -1e4, 1e4).astype(dtype), regimes(n, eps, dtype, 0)])
     return problem(x, operator, eps=eps)
 
 
-def reached(rows: Rows, algorithm: str, storage: str) -> dict[str, float]:
+def reached(rows: Problem, algorithm: str, storage: str) -> dict[str, float]:
     """The largest ratio of each result of an algorithm of one class, judged in another."""
     bounds, values = rows.bounds(AccuracyClass(storage=storage)), computed(rows, algorithm)
     return {name: float(ratio(values[name], rows.exact[name], bounds[name]).max()) for name in values}

@@ -19,7 +19,7 @@ from mpmath import mpf
 from normspec.reference.accuracy import Arithmetic
 from normspec.reference.envelope_derivatives import DerivativeEnvelope
 from normspec.reference.envelope_results import RowEnvelope
-from normspec.reference.envelope_rows import Rows
+from normspec.reference.envelope_rows import RowBounds
 from normspec.spec import pages
 from normspec.spec.layout import Layout
 
@@ -80,7 +80,7 @@ class Drawn:
         given = {} if self.training else {
             "given_mean": rng.standard_normal((len(self.x), 1)), "given_variance": rng.random((len(self.x), 1)) + 0.1
         }  # fmt: skip
-        self.rows = Rows(self.x, self.eps, self.kind.with_large_eta(), centred=self.centred, **given)
+        self.rows = RowBounds(self.x, self.eps, self.kind.with_large_eta(), centred=self.centred, **given)
         self.code = RowEnvelope(self.rows, self.gamma, self.beta, self.layout)
 
     def laid_out(self) -> Layout:

@@ -26,7 +26,7 @@ from normspec.reference.composed import Composed
 from normspec.reference.envelope import OperatorEnvelope, envelope_of
 from normspec.reference.envelope_derivatives import DerivativeEnvelope
 from normspec.reference.envelope_results import RowEnvelope
-from normspec.reference.envelope_rows import Rows
+from normspec.reference.envelope_rows import RowBounds
 from normspec.reference.values import Float64Numbers
 from normspec.spec.layout import Layout
 from normspec.spec.parts import Part
@@ -361,7 +361,7 @@ def test_shares_of_a_second_derivative(side: float):
     further = 1 + 2.0**14 * (side - 1)  # more than the error in float32, which is not written out here
     q = further * largest / (1 + u)
     for arithmetic, labels in ((DATA, {"gamma", "narrower"}), (COMPUTED, {"gamma"})):
-        rows = Rows(np.array([[1.0, -1.0]]), 1.0, arithmetic)
+        rows = RowBounds(np.array([[1.0, -1.0]]), 1.0, arithmetic)
         envelope = DerivativeEnvelope(RowEnvelope(rows, np.ones(2), np.zeros(2), Layout.trailing((1, 2), 1)))
         r = float(rows.r[0, 0])
         # With every term positive P a is a + mean(a) + xhat mean(a xhat), and |xhat| is r.

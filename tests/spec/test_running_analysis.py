@@ -25,7 +25,7 @@ from normspec.reference.bounded_gradients import accumulated
 from normspec.reference.bounded_norm import layer_norm, normalised
 from normspec.reference.composed import Composed
 from normspec.reference.double_double import DD
-from normspec.reference.envelope_rows import Rows
+from normspec.reference.envelope_rows import RowBounds
 from normspec.reference.formats import format_of
 from normspec.reference.values import Float64Numbers
 from normspec.spec.parts import Part
@@ -290,7 +290,7 @@ def test_exact_values():
     x = 1e6 + np.random.default_rng(3).standard_normal((50, 7))
     in_float64 = {"x": x, "mean": lambda z: z.mean(axis=1, keepdims=True)}
     found = carried_out("A18", {"narrower"}, in_float64)
-    rows = Rows(x, 0.0, FLOAT32)
+    rows = RowBounds(x, 0.0, FLOAT32)
     assert (found["mu"] == rows.mu).all()
     assert (found["m_1"] != rows.mu).any()
     assert (found["v"] == rows.v).all()

@@ -10,7 +10,7 @@ import numpy as np
 from ....spec.layout import Layout
 from ....spec.operators import Groups as Grouping
 from .arguments import check_eps, check_float, check_momentum, check_place, check_samples, check_shapes
-from .rows import Array, Pull, Rows, Statistics
+from .rows import Array, Pull, RowSteps, Statistics
 from .staged import Staged
 
 Arrays = Dict[str, "Array | None"]
@@ -19,7 +19,7 @@ Arrays = Dict[str, "Array | None"]
 _LIKE_X = frozenset({"g", "a", "tx", "sx"})
 
 
-class Groups(Staged, Rows):
+class Groups(Staged, RowSteps):
     """The groups that one call normalises, from the operator's record."""
 
     layout: Layout
@@ -83,7 +83,7 @@ class Groups(Staged, Rows):
         names = self.record.differentiable
         return tuple("abc"[: len(names)]) if first == "a" else tuple(first + name for name in names)
 
-    # Rows.
+    # Steps of rows.
 
     def rows(self, array: Array, role: str) -> Array:
         """An array of x's shape as a matrix with one group per row."""

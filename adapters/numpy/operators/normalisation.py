@@ -14,7 +14,7 @@ class Normalisation(Groups):
     """
     The canonical callables of an operator, from its record; arrays are passed by position.
 
-    Each call checks the arrays, lays them out as rows, runs the steps of ``Rows`` and lays the results out as x.
+    Each call checks the arrays, lays them out as rows, runs the steps of ``RowSteps`` and lays the results out as x.
     """
 
     def call(self, *arrays: Any, **settings: Any) -> Any:

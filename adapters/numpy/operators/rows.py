@@ -56,7 +56,7 @@ def excess_exponent(x: Array) -> Array:
     return np.where(np.isfinite(largest) & (largest > limit), exponent, 0)
 
 
-class Rows:
+class RowSteps:
     """The sound steps: two-pass variance, centred affine, gradients in three terms.
 
     Every array is a matrix of the working dtype, or broadcasts against one.

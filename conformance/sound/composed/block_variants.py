@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....adapters.numpy.operators.rows import Array, Pull, Rows, Statistics
+from ....adapters.numpy.operators.rows import Array, Pull, RowSteps, Statistics
 from ..conventions import NativeNorm, OnePass
 from ..registry import sound
 from ..variants import CompensatedSums, FoldedAffine, FusedBackward, TreeSums, TwoPass, Welford, Wide
@@ -24,7 +24,7 @@ sound("one-pass", operators=BLOCKS, conventions={"variance_algorithm": "one-pass
 
 
 @sound("step-by-step", operators=BLOCKS)
-class StepByStep(Rows):
+class StepByStep(RowSteps):
     """Differentiates x - mean, its square, the mean of that, the root and the quotient one after the other."""
 
     def normalise(self, x: Array, s: Statistics) -> Array:
@@ -40,7 +40,7 @@ class StepByStep(Rows):
 
 
 @sound("wide-statistics", operators=BLOCKS)
-class WideStatistics(Rows):
+class WideStatistics(RowSteps):
     """Mean and variance in float64, everything else in the working dtype."""
 
     def moments(self, x: Array) -> tuple[Array, Array]:
