@@ -239,7 +239,9 @@ class TorchBridge(Bridge):
                 x.copy_(now)
 
     def intermediate(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.clone()
+        made = tensor.clone()
+        made.retain_grad()  # reentrant checkpointing leaves gradients there
+        return made
 
     def parameter(self, tensor: torch.Tensor) -> torch.Tensor:
         return torch.nn.Parameter(tensor.detach())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from torch.nn.functional import layer_norm as fused
+from torch.utils.checkpoint import checkpoint
 
 from normspec.adapters.targets import resolve
 
@@ -115,6 +116,12 @@ def test_no_mistake_of_second_order_is_named_where_gradients_are_missing():
     assert not any(cause.faults for cause in report.causes)
 
 
+def checkpointed(x, gamma, beta, *, eps, axes):
+    """Leaves its gradients in the tensors themselves, as reentrant checkpointing does."""
+    return checkpoint(lambda x, gamma, beta: composed(x, gamma, beta, eps=eps, axes=axes), x, gamma, beta,
+                      use_reentrant=True)  # fmt: skip
+
+
 def in_place_but_of_leaves(x, gamma, beta, *, eps, axes):
     """Subtracts the mean in place wherever PyTorch allows it: from an x that another layer returned."""
     if x.requires_grad and not x.is_leaf:
@@ -145,6 +152,7 @@ def leaves_alone(x, gamma, beta, *, eps, axes):
     [
         (composed, set(), ""),
         (kernel, set(), ""),
+        (checkpointed, set(), ""),
         (in_place_but_of_leaves, {"CM-P1"}, "passed as the result of another operation"),
         (gamma_of_a_leaf_alone, {"CM-P6"}, "no gradient reaches gamma"),
         (another_eps_for_parameters, {"CM-P6"}, "passed as parameters of the framework"),
