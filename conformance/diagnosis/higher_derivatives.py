@@ -9,10 +9,11 @@ import numpy as np
 
 from ...adapters.binding import differentiable
 from ...reference.formats import FORMATS
-from ...spec.errors import CALL_FAILED
+from ...spec.errors import CALL_FAILED, Unsupported
 from ..cases.case import Case
 from ..checks.derivatives import directions, tangents_of_all
 from ..judging.subject import Subject
+from ..judging.truth import gradient_name
 from .answers import CLEARLY_WRONG
 from .following import ROUNDINGS, STEPS, direction
 
@@ -110,7 +111,12 @@ def _product(subject: Subject, case: Case, moved: _Arrays, g: np.ndarray, tangen
         if by is not None and given is not None:
             changed[name] = (given.astype(np.float64) + by).astype(dtype)
     gradients = subject.pull(case.replace(**changed, g=g.astype(dtype)))
-    terms = [gradients[f"d{name}"].astype(np.float64) * by for name, by in tangents.items() if by is not None]
+    terms = []
+    for name, by in tangents.items():
+        if by is not None:
+            if gradient_name(name) not in gradients:
+                raise Unsupported(f"no gradient reaches {name}")
+            terms.append(gradients[gradient_name(name)].astype(np.float64) * by)
     return sum(float(one.sum()) for one in terms), sum(float(np.abs(one).sum()) for one in terms)
 
 
