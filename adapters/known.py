@@ -149,10 +149,15 @@ class KnownViolation:
         return self.cases is None or bool(self.cases(inputs, settings))
 
     def covers(self, failure: Failure) -> Predicted:
-        """Whether a failure within the limits is the predicted one; an array answers for each element."""
+        """
+        Whether a failure within the limits is the predicted one; an array answers for each element.
+
+        What ``predicts`` returns counts only if it is a truth value, or an array of them: None predicts nothing.
+        """
         if not self.shows_in(failure.inputs, failure.settings):
             return False
-        return True if self.predicts is None else self.predicts(failure)
+        predicted = True if self.predicts is None else np.asarray(self.predicts(failure))
+        return predicted if predicted is True or predicted.dtype == bool else False
 
     def scope(self) -> str:
         """The limits in words: "float32, float64; inference; dx, gamma strided"."""
