@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from .conformance.identify.identifying import identify as identify
     from .conformance.judging.verdicts import Result as Result
     from .conformance.judging.verdicts import Verdict as Verdict
+    from .conformance.replay.forms import DamagedReport as DamagedReport
     from .conformance.replay.loading import load_report as load_report
     from .conformance.results.report import NotConforming as NotConforming
     from .conformance.results.report import Report as Report
     from .conformance.results.report import report_schema as report_schema
+    from .spec.errors import NormspecError as NormspecError
     from .spec.errors import Unsupported as Unsupported
     from .testing.conforming import conforms as conforms
 
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "DamagedReport",
     "Identification",
     "KnownViolation",
+    "NormspecError",
     "NotConforming",
     "Report",
     "Result",
@@ -55,7 +59,9 @@ _ROOMS = {
     "identify": "conformance.identify.identifying",
     "Identification": "conformance.identify.identification",
     "KnownViolation": "adapters.known",
+    "DamagedReport": "conformance.replay.forms",
     "load_report": "conformance.replay.loading",
+    "NormspecError": "spec.errors",
     "NotConforming": "conformance.results.report",
     "report_schema": "conformance.results.report",
     "Report": "conformance.results.report",
