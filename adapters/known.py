@@ -156,8 +156,10 @@ class KnownViolation:
         """
         if not self.shows_in(failure.inputs, failure.settings):
             return False
-        predicted = True if self.predicts is None else np.asarray(self.predicts(failure))
-        return predicted if predicted is True or predicted.dtype == bool else False
+        if self.predicts is None:
+            return True
+        predicted = np.asarray(self.predicts(failure))
+        return predicted if predicted.dtype == bool else False
 
     def scope(self) -> str:
         """The limits in words: "float32, float64; inference; dx, gamma strided"."""

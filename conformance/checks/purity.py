@@ -16,7 +16,7 @@ from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .derived import affine_names
 from .later_calls import different_values, memory_used_again, one_value_changed, settings_changed
-from .registry import check
+from .registry import check, of_any_size
 from .relations import changed, same_gradients
 from .repetitions import REPEATED, repeated_where_tracking_differs, repetitions
 
@@ -94,11 +94,7 @@ def _unchanged(subject: Subject, case: Case, layout: str) -> Iterator[Finding]:
         yield from inputs_kept(inside, "a call with each input passed as the result of another operation")
 
 
-def _for_tracking(case: Case) -> bool:
-    return not case.only or "CM-S1" in case.requirements
-
-
-@check("CM-P2", every=_for_tracking, raising="violates")
+@check("CM-P2", every=of_any_size, raising="violates")
 def repeats_agree(subject: Subject, case: Case) -> Iterator[Finding]:
     """Repeated calls agree, each within the envelope; on cases of CM-P6, calls that seem to differ by tracking."""
     if "CM-P2" not in case.requirements:

@@ -172,6 +172,11 @@ def ordinary(case: Case) -> bool:
     return not case.only and in_training(case)
 
 
+def of_any_size(case: Case) -> bool:
+    """The ordinary cases, and those of the sweep of sizes."""
+    return not case.only or "CM-S1" in case.requirements
+
+
 def in_training(case: Case) -> bool:
     """Training cases of batch_norm, and all cases of operators without modes."""
     return case.settings.get("training", True)

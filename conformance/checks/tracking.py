@@ -15,16 +15,12 @@ from ..judging.findings import Finding
 from ..judging.known import failure_shown
 from ..judging.subject import Subject
 from .derived import affine_names, some_tracked
-from .registry import check
+from .registry import check, of_any_size
 from .relations import same, same_gradients
 from .repetitions import is_by_tracking, repetitions, same_when_tracked
 
 
-def _any_size(case: Case) -> bool:
-    return not case.only or "CM-S1" in case.requirements
-
-
-@check("CM-P6", every=_any_size, gradient=True)
+@check("CM-P6", every=of_any_size, gradient=True)
 def tracking_makes_no_difference(subject: Subject, case: Case) -> Iterator[Finding]:
     """
     A call whose gradients are taken returns the same as one where nothing is tracked.
