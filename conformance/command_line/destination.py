@@ -29,8 +29,12 @@ def text_stream(*files: str | None) -> TextIO:
     return sys.stderr if STDOUT in files else sys.stdout
 
 
-def ensure_writable(name: str, option: str = "--json") -> None:
-    """Raise `UnwritableFile` unless a file of this name can be written; no file is left behind."""
+def ensure_writable(name: str, option: str = "--json", *, append: bool = False) -> None:
+    """
+    Raise `UnwritableFile` unless a file of this name can be written; no file is left behind.
+
+    A file that is there already is replaced only if normspec wrote it. With ``append``, it will be added to.
+    """
     if name == STDOUT:
         return
     path, told = Path(name), f"{option} {name}"
@@ -47,8 +51,8 @@ def ensure_writable(name: str, option: str = "--json") -> None:
     if path.exists():
         if not os.access(path, os.W_OK):
             raise UnwritableFile(f"{told} is not writable; name another file")
-        if path.suffix in _HAND_WRITTEN and path.suffix != _SUFFIXES.get(option):
-            raise UnwritableFile(f"{told} would be overwritten, and it is not a report; name another file")
+        if not append and not _is_ours(path):
+            raise UnwritableFile(f"{told} would be overwritten, and normspec did not write it; name another file")
         return
     if not path.parent.is_dir():
         raise UnwritableFile(f"the folder of {told} does not exist; create {path.parent} first")
@@ -59,8 +63,23 @@ def ensure_writable(name: str, option: str = "--json") -> None:
         raise UnwritableFile(f"{told} is in a folder that is not writable; name another file") from None
 
 
-#: Endings of files that people write by hand: targets and configuration. A report never replaces such a file.
-_HAND_WRITTEN = (".py", ".toml")
+#: Within how many bytes each file that normspec writes has its name: after the versions of Python, or a page's head.
+_HEAD = 4096
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether nothing is lost if this file is replaced: it is empty, no regular file, or one that normspec wrote."""
+    if not path.is_file():
+        return True
+    if path.suffix in (".py", ".toml"):  # targets and configuration, which have the name of normspec too
+        return False
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:  # it can be written and not read
+        return False
+    return not head or b"normspec" in head
+
 
 #: The usual ending of the file that an option writes.
 _SUFFIXES = {

@@ -94,7 +94,7 @@ def outputs_of(given: Mapping[str, Any]) -> list[Output]:
         folder = os.path.dirname(os.path.abspath(name))
         found.append(Output("--write-expected", name, lambda report: drafts(report, folder, table), append=True))
     for one in found:
-        ensure_writable(one.name, one.option)
+        ensure_writable(one.name, one.option, append=one.append)
     if given.get("html_file") is not None:
         ensure_jinja()
     ensure_own_places((one.option, one.name) for one in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from importlib import import_module
 import click
 
 from ...spec.errors import NormspecError, near
+from ..judging.defects import trace, words
 from .exit_status import EXIT_PARTIAL, EXIT_UNUSABLE
 from .interruption import Interruptions
 from .option_meant import option_meant
@@ -100,7 +102,9 @@ def run(arguments: Sequence[str] | None = None, interruptions: Interruptions | N
     except SystemExit as ended:  # click raises it when the reader has closed the output, and for a shell that completes
         if _COMPLETE in os.environ:
             return ended.code if isinstance(ended.code, int) else 0
-        raise BrokenPipeError from None
+        if isinstance(ended.__context__, OSError) and ended.__context__.errno == errno.EPIPE:
+            raise BrokenPipeError from None
+        return _print_defect(ended)
     except (click.Abort, KeyboardInterrupt):
         again = interruptions is not None and interruptions.count > 1
         _print_error(
@@ -109,7 +113,22 @@ def run(arguments: Sequence[str] | None = None, interruptions: Interruptions | N
             else "interrupted before anything was established"
         )
         return EXIT_PARTIAL
+    except OSError:  # of the output: `main` tells it
+        raise
+    except Exception as error:
+        return _print_defect(error)
     return status if isinstance(status, int) else 0
+
+
+def _print_defect(error: BaseException) -> int:
+    """Print an error that nothing foresaw. Python would end the process with 1, which says that a MUST is violated."""
+    click.echo(trace(error), err=True, nl=False)
+    _print_error(f"{words(error)}; please report it with the lines above")
+    return EXIT_PARTIAL
+
+
+#: What an output may answer that takes nothing more.
+_OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EAGAIN)
 
 
 def _is_gone(folder: str) -> bool:
@@ -147,10 +166,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PARTIAL
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if _is_gone(os.curdir):
             _print_error("the working directory is gone: change to another one")
             return EXIT_UNUSABLE
+        if error.errno not in _OF_OUTPUT:
+            return _print_defect(error)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _print_error(
             f"the output cannot be written: {error.strerror or error}; write to a file or a terminal that takes it"
         )

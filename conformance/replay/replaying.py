@@ -27,6 +27,7 @@ from ..requests.request import Request
 from ..results.left_out import LeftOut
 from ..results.report import Report
 from ..running.single_process import SingleProcess
+from .loading import load_report
 from .reading import FailedCase, failed_cases
 
 #: How many requirements a message names.
@@ -49,6 +50,7 @@ def replayed(request: Request, file: str, listener: Listener | None) -> Report:
     The report says which cases a target could not be judged on (`not_replayed`).
     Raises DamagedReport, NothingToReplay, and the NormspecError of a target that cannot be used.
     """
+    load_report(file)  # every part of a damaged report is refused, as elsewhere, and not its cases alone
     kept = failed_cases(file)
     if not kept.cases:
         found = "its violations were kept without a case" if kept.without else "nothing in it is violated"

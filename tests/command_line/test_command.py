@@ -375,3 +375,18 @@ def test_help_is_in_sections(name, capsys):
     assert set(first) <= {"--out", "--summary", "--brief", "-h"}
     for option in ("--op", "--device", "--python"):
         assert len(re.findall(rf"^  {option} ", sections, re.MULTILINE)) == 1
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("ours"), FileNotFoundError(2, "ours"), SystemExit(1)])
+def test_an_error_that_nothing_foresaw_is_ours(monkeypatch, capsys, error):
+    """Its traceback is printed and the status is 3: Python's own, 1, would say that a MUST is violated."""
+
+    def failing(**_):
+        raise error
+
+    monkeypatch.setattr(normspec, "main", failing)
+    assert main(["list"]) == 3
+    told = capsys.readouterr().err
+    assert told.startswith("Traceback")
+    assert told.splitlines()[-1].startswith(f"normspec: a defect of normspec: {type(error).__name__}")
+    assert told.endswith("; please report it with the lines above\n")

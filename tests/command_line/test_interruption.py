@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from normspec.conformance import command_line
 from normspec.conformance.command_line import interruption, root
 from normspec.conformance.command_line.interruption import Interruptions
 
@@ -36,3 +37,16 @@ def test_what_an_interruption_has_lost_is_told(monkeypatch, capsys, count, told)
     interruptions.count = count
     assert root.run(["list"], interruptions) == 3
     assert told in capsys.readouterr().err
+
+
+def test_an_interruption_while_the_command_is_imported(monkeypatch, capsys):
+    """Nothing of ours has taken the signal yet; one line says so all the same."""
+
+    def interrupted(name, *_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("builtins.__import__", interrupted)
+    status = command_line.main(["list"])
+    monkeypatch.undo()
+    assert status == 3
+    assert capsys.readouterr().err == "normspec: interrupted before anything was established\n"

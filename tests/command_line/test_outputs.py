@@ -36,7 +36,7 @@ def mine(tmp_path, monkeypatch):
         ),
         (("--json", "-", "--junit", "-"), "--json and --junit write to the same place, -: give each its own"),
         (("--junit", "nowhere/a.xml"), "the folder of --junit nowhere/a.xml does not exist; create nowhere first"),
-        (("--html", "mine.py"), "--html mine.py would be overwritten, and it is not a report; name another file"),
+        (("--html", "mine.py"), "--html mine.py would be overwritten, and normspec did not write it; name another file"),
         (("--json", "a" * 300), f"--json {'a' * 300} cannot be written: File name too long; name another file"),
         (("--junit", "."), "--junit . is a folder; name a file in it, such as report.xml"),
     ],
@@ -46,6 +46,19 @@ def test_a_file_that_cannot_be_written_is_told_before_the_run(mine, capsys, argu
     assert run(["check", "mine.py:mine", *SHORT, *arguments]) == 2
     assert capsys.readouterr().err.startswith(f"normspec: {message}")
     assert [file.name for file in mine.iterdir()] == ["mine.py"]
+
+
+@pytest.mark.parametrize(("option", "file"), [("--json", "package.json"), ("--markdown", "notes.md")])
+def test_what_normspec_did_not_write_is_kept(mine, capsys, option, file):
+    """A file of the user is not replaced; an empty one is, and then what was written into it."""
+    (mine / file).write_text("mine", encoding="utf-8")
+    assert run(["check", "mine.py:mine", *SHORT, option, file]) == 2
+    assert f"{option} {file} would be overwritten" in capsys.readouterr().err
+    assert (mine / file).read_text(encoding="utf-8") == "mine"
+    (mine / file).write_text("", encoding="utf-8")
+    for _ in range(2):
+        assert run(["check", "mine.py:mine", *SHORT, option, file]) == 0
+        assert "normspec" in (mine / file).read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")

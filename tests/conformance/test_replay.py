@@ -245,7 +245,7 @@ def test_a_report_names_no_target_to_run(folder: Path, capsys: pytest.CaptureFix
 def test_nothing_to_replay_is_said(folder: Path) -> None:
     """A report without violations, and a target without the operator, are one clear error."""
     document = json.loads((folder / "report.json").read_text())
-    (folder / "none.json").write_text(json.dumps({**document, "results": []}))
+    (folder / "none.json").write_text(json.dumps({**document, "results": [], "counts": {}}))
     with pytest.raises(NothingToReplay, match="holds no failed case"):
         check(f"{folder}/faulty.py:layer_norm", replay=folder / "none.json")
     cases = failed_cases(str(folder / "report.json")).cases
