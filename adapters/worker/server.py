@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 import numpy as np
 
-from ...spec.errors import Unsupported
+from ...spec.errors import TargetRaised, Unsupported
 from ...spec.parts import Part
 from ..binding import Binding, accepts_all
 from ..bridge import Bridge
@@ -138,9 +138,12 @@ class Server:
     def _known(self, request: Request) -> dict[str, Any]:
         entry = self._opened_target().bindings[request["binding"]].known_violations[request["entry"]]
         inputs, settings, found = request["inputs"], _settings(request), request.get("failure")
-        if found is None:
-            return {"covers": entry.shows_in(inputs, settings)}
-        covered = entry.covers(Failure(inputs=inputs, settings=settings, **found))
+        try:
+            if found is None:
+                return {"covers": entry.shows_in(inputs, settings)}
+            covered = entry.covers(Failure(inputs=inputs, settings=settings, **found))
+        except Exception as error:  # of the author's function: it predicts nothing, and the report says why
+            raise TargetRaised(error, "call") from error
         return {"covers": covered if isinstance(covered, bool) else np.asarray(covered, np.float32)}
 
     def _opened_target(self) -> Target:
