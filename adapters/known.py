@@ -106,8 +106,10 @@ class KnownViolation:
             if one.name in _LIMITS:
                 given = getattr(self, one.name)
                 wanted = int if one.name == "ranks" else str
-                if isinstance(given, str) or not all(isinstance(value, wanted) for value in given):
-                    raise WrongEntry(f"{self._label()}: {one.name} is a tuple, not {given!r}")
+                several = isinstance(given, (tuple, list, set, frozenset))
+                if not several or not all(isinstance(value, wanted) for value in given):
+                    what = "whole numbers" if wanted is int else "texts"
+                    raise WrongEntry(f"{self._label()}: {one.name} is a tuple of {what}, not {given!r}")
                 object.__setattr__(self, one.name, tuple(given))
         for name, allowed in (("failures", FAILURES), ("dtypes", _DTYPES), ("modes", MODES)):
             for value in getattr(self, name):
@@ -115,6 +117,8 @@ class KnownViolation:
                     raise WrongEntry(f"{self._label()}: {name} cannot hold {value!r}{choices(value, allowed)}")
         if not (isinstance(self.requirement, str) and self.requirement and isinstance(self.reason, str)):
             raise WrongEntry(f"{self._label()}: a requirement's id and a reason are texts")
+        if not self.reason.strip():
+            raise WrongEntry(f"{self._label()} has no reason: say what goes wrong, and why")
 
     def _label(self) -> str:
         return f"the known violation of {self.requirement}"
@@ -229,12 +233,12 @@ def without_limits(reasons: Mapping[str, str]) -> tuple[KnownViolation, ...]:
     return tuple(KnownViolation(requirement, reason) for requirement, reason in reasons.items())
 
 
-def checked_entries(found: Iterable[Any]) -> tuple[KnownViolation, ...]:
-    """The entries that a function's author wrote. Raises WrongEntry if one is not a KnownViolation."""
+def checked_entries(found: Iterable[Any], where: str) -> tuple[KnownViolation, ...]:
+    """The entries that an author wrote there. Raises WrongEntry, which says where, if one is not a KnownViolation."""
     several = tuple(found)
     for one in several:
         if not isinstance(one, KnownViolation):
-            raise WrongEntry(f"a known violation is a normspec.KnownViolation, not {type(one).__name__}")
+            raise WrongEntry(f"{where}: a known violation is a normspec.KnownViolation, not {type(one).__name__}")
     return several
 
 

@@ -24,8 +24,13 @@ def hint_from_value(value: Any, framework: str) -> str:
 
 
 def hint_from_error(error: BaseException, framework: str) -> str:
-    """The end of a message about an exception, if NumPy was handed tensors of the framework; empty otherwise."""
-    if framework == "numpy" or not isinstance(error, TypeError):
+    """The end of a message about an exception, if tensors of the framework were used as arrays of NumPy; or empty."""
+    if framework == "numpy":
         return ""
-    handed = "ndarray" in one_line(error) or any(file.startswith(_NUMPY) for file in files_within(error))
-    return " (if the function is written for numpy, add --framework numpy)" if handed else ""
+    if isinstance(error, AttributeError):  # x.astype: an array has what a tensor lacks
+        as_arrays = hasattr(np.ndarray, getattr(error, "name", None) or "")
+    elif isinstance(error, TypeError):
+        as_arrays = "ndarray" in one_line(error) or any(file.startswith(_NUMPY) for file in files_within(error))
+    else:
+        as_arrays = False
+    return " (if the function is written for numpy, add --framework numpy)" if as_arrays else ""

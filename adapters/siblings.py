@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from ..spec.conventions import ensure_about, validate
-from ..spec.errors import BadSibling, UnknownConvention, Unsupported, one_line
+from ..spec.errors import BadSibling, UnknownConvention, Unsupported, WrongEntry, one_line
 from .binding import DERIVATIVES, accepts_all
 from .known import KnownViolation, checked_entries, without_limits
 from .signatures import attribute
@@ -76,17 +76,21 @@ def conventions_of(beside: Any, label: str, operator: str) -> dict[str, str]:
     """
     if beside is None:
         return {}
-    if isinstance(beside, Mapping) and all(isinstance(text, str) for pair in beside.items() for text in pair):
-        try:
-            declared = validate(beside)
-        except UnknownConvention as error:
-            raise UnknownConvention(f"{label}_conventions: {error}") from None
-        ensure_about(declared, (operator,), f"{label} is")
-        return declared
-    if isinstance(beside, Mapping):
-        odd = next(one for pair in beside.items() for one in pair if not isinstance(one, str))
-        raise BadSibling(f"{label}_conventions has {odd!r}, which is not a text: write it as 'storage': 'H2'")
-    raise BadSibling(f"{label}_conventions is {type(beside).__name__}: make it a dict, such as {{'storage': 'H2'}}")
+    if not isinstance(beside, Mapping):
+        raise BadSibling(f"{label}_conventions is {type(beside).__name__}: make it a dict, such as {{'storage': 'H2'}}")
+    _ensure_texts(beside, f"{label}_conventions", "'storage': 'H2'")
+    try:
+        declared = validate(beside)
+    except UnknownConvention as error:
+        raise UnknownConvention(f"{label}_conventions: {error}") from None
+    ensure_about(declared, (operator,), f"{label} is")
+    return declared
+
+
+def _ensure_texts(beside: Mapping[Any, Any], where: str, example: str) -> None:
+    """Raise BadSibling if a key or a value is not a text."""
+    for odd in (one for pair in beside.items() for one in pair if not isinstance(one, str)):
+        raise BadSibling(f"{where} has {odd!r}, which is not a text: write it as {example}")
 
 
 def known_violations_of(beside: Any, label: str) -> tuple[KnownViolation, ...]:
@@ -97,10 +101,15 @@ def known_violations_of(beside: Any, label: str) -> tuple[KnownViolation, ...]:
     """
     if beside is None:
         return ()
-    if isinstance(beside, Mapping) and all(isinstance(text, str) for pair in beside.items() for text in pair):
-        found = without_limits(beside)
+    where = f"{label}_expected"
+    if isinstance(beside, Mapping):
+        _ensure_texts(beside, where, "'CM-V3': 'why it is violated'")
+        try:
+            found = without_limits(beside)
+        except WrongEntry as error:
+            raise WrongEntry(f"{where}: {error}") from None
     elif isinstance(beside, (KnownViolation, list, tuple)):
-        found = checked_entries((beside,) if isinstance(beside, KnownViolation) else beside)
+        found = checked_entries((beside,) if isinstance(beside, KnownViolation) else beside, where)
     else:
         raise BadSibling(
             f"{label}_expected is {type(beside).__name__}: make it a tuple of normspec.KnownViolation, or a dict from"

@@ -37,6 +37,8 @@ def ensure_writable(name: str, option: str = "--json", *, append: bool = False) 
     """
     if name == STDOUT:
         return
+    if not name:
+        raise UnwritableFile(f"{option} names no file; name one, such as report{_SUFFIXES.get(option, '')}")
     path, told = Path(name), f"{option} {name}"
     try:
         path.lstat()

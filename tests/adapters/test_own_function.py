@@ -14,6 +14,7 @@ from normspec.spec.errors import (
     UnknownConvention,
     UnknownFramework,
     UnknownOperator,
+    WrongEntry,
     WrongSignature,
 )
 
@@ -285,6 +286,30 @@ def test_conventions_beside_a_function(write):
         resolve(f"{write(source.format({'storage': 'H2', 'nonsense': 3}), 'number.py')}:layer_norm")
     with pytest.raises(BadSibling, match="layer_norm_conventions is list: make it a dict"):
         resolve(f"{write(source.format(['storage=H2']), 'listed.py')}:layer_norm")
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ("{'LN-F3': ''}", "layer_norm_expected: the known violation of LN-F3 has no reason"),
+        ("{'LN-F3': 3}", "layer_norm_expected has 3, which is not a text"),
+        ("('LN-F3', 'why')", r"layer_norm_expected: a known violation is a normspec\.KnownViolation, not str"),
+        ("{'LN-F0': 'why'}", "layer_norm_expected: no requirement is called 'LN-F0'"),
+        ("5", "layer_norm_expected is int: make it a tuple"),
+    ],
+)
+def test_known_violations_beside_a_function_that_make_no_sense(write, entries, message):
+    """One clear error says where they stand and what is wrong with them."""
+    path = write(f"""
+        import numpy as np
+
+        def layer_norm(x, gamma, beta, *, eps, axes):
+            return x
+
+        layer_norm_expected = {entries}
+    """)
+    with pytest.raises((BadSibling, WrongEntry), match=message):
+        resolve(f"{path}:layer_norm")
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "keras", "onnx"])

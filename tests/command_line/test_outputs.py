@@ -36,8 +36,12 @@ def mine(tmp_path, monkeypatch):
         ),
         (("--json", "-", "--junit", "-"), "--json and --junit write to the same place, -: give each its own"),
         (("--junit", "nowhere/a.xml"), "the folder of --junit nowhere/a.xml does not exist; create nowhere first"),
-        (("--html", "mine.py"), "--html mine.py would be overwritten, and normspec did not write it; name another file"),
+        (
+            ("--html", "mine.py"),
+            "--html mine.py would be overwritten, and normspec did not write it; name another file",
+        ),
         (("--json", "a" * 300), f"--json {'a' * 300} cannot be written: File name too long; name another file"),
+        (("--json", ""), "--json names no file; name one, such as report.json"),
         (("--junit", "."), "--junit . is a folder; name a file in it, such as report.xml"),
     ],
 )

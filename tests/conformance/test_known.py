@@ -236,11 +236,18 @@ def test_an_entry_sees_the_directions_of_a_derivative() -> None:
 
 def test_an_entry_that_makes_no_sense_is_refused() -> None:
     """An unknown dtype, mode or kind of failure is named, and so is anything that is not an entry."""
-    for change in ({"dtypes": ("float23",)}, {"modes": ("test",)}, {"failures": ("nonsense",)}, {"outputs": "y"}):
+    for change in (
+        {"dtypes": ("float23",)},
+        {"modes": ("test",)},
+        {"failures": ("nonsense",)},
+        {"outputs": "y"},
+        {"ranks": 2},
+        {"reason": " "},
+    ):
         with pytest.raises(WrongEntry, match="the known violation of LN-F1"):
             replace(IN_FOUR, **change)
-    with pytest.raises(WrongEntry, match=r"is a normspec\.KnownViolation, not str"):
-        checked_entries(["LN-F1"])
+    with pytest.raises(WrongEntry, match=r"mine: a known violation is a normspec\.KnownViolation, not str"):
+        checked_entries(["LN-F1"], "mine")
 
 
 def test_plain_reasons_cover_all_of_a_requirement() -> None:

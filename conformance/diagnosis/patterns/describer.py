@@ -39,8 +39,8 @@ _SMALL_SHARE = 0.1
 #: On a slow target, the most calls for values or gradients that the search and the description make together. With the
 #: checks of the search, and the search for what follows from what, that makes thirty calls.
 _MOST_SLOW = 18
-#: Requirements on what is tried besides a plain call: it may be wrong on a case whose plain call is wrong too.
-_NOT_OF_VALUES = ("CM-P1", "CM-V", "CM-N1", "CM-N3", "CM-N4", "CM-N5", "CM-N6", "CM-N7", "CM-S2")
+#: Requirements on dtypes, or on what is tried besides a plain call: either may be wrong where the values are wrong too.
+_NOT_OF_VALUES = ("CM-P1", "CM-T2", "CM-V", "CM-N1", "CM-N3", "CM-N4", "CM-N5", "CM-N6", "CM-N7", "CM-S2")
 #: The requirements on parameters that are None. What is wrong where they are breaks these before others.
 _ABSENT_PARAMETERS = ("LN-F6", "BN-F6", "RM-F6", "GN-F6", "IN-F6", "PR-F4", "PO-F4")
 

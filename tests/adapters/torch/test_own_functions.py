@@ -45,6 +45,7 @@ def test_framework_from_imports(write):
         (lambda x, *a, **k: x.detach().numpy(), BadOutput),
         (lambda x, *a, **k: torch.from_numpy(x), TargetRaised),
         (lambda x, *a, axes, **k: np.mean(x, axis=axes, keepdims=True), TargetRaised),
+        (lambda x, *a, **k: x.astype("float32"), TargetRaised),
     ],
 )
 def test_a_function_of_arrays_is_told_how_to_be_judged(layer_norm_inputs, function, error):
