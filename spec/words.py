@@ -1,9 +1,9 @@
-"""Reads the words that the page of notation defines."""
+"""Reads the words, the verdicts and the signs that the page of notation defines."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -11,9 +11,13 @@ from types import MappingProxyType
 from .reader import pages
 
 PAGE = "notation"
-#: The heading of the table of words, and a row of it.
-HEADING = "## Words"
-ROW = re.compile(r"\| (?P<word>[^|]+) \| (?P<meaning>[^|]+) \|")
+#: The headings of the tables of words, each with what a row of it is about.
+HEADINGS = {"Words": "word", "Verdicts": "verdict"}
+#: A row of a table.
+ROW = re.compile(r"\| `?(?P<word>[^|`]+)`? \| (?P<meaning>[^|]+) \|")
+#: A sign between two results, and its meaning; the heading of the signs.
+SIGN = re.compile(r" {4}a (?P<word>\[.\]) b +(?P<meaning>.+)")
+RELATIONS = "Relations between results"
 
 
 @dataclass(frozen=True)
@@ -22,13 +26,30 @@ class Word:
 
     word: str
     meaning: str
+    #: What it is: a word, a verdict or a sign.
+    kind: str
+    #: The anchor of the section that defines it.
+    anchor: str
 
 
 @cache
 def words() -> Mapping[str, Word]:
-    """Return each defined word by itself, in the order of the page."""
-    _, _, after = pages()[PAGE].partition(f"\n{HEADING}\n")
-    table, _, _ = after.partition("\n## ")
-    rows = [row for line in table.splitlines() if (row := ROW.fullmatch(line))]
-    found = [Word(row["word"], row["meaning"]) for row in rows[1:]]  # the first row names the columns
+    """Return each defined word by itself, in the order of the page; those of a table, then verdicts, then signs."""
+    found = [
+        Word(row["word"], row["meaning"], kind, heading.lower())
+        for heading, kind in HEADINGS.items()
+        for row in [*_matches(ROW, heading)][1:]  # the first row names the columns
+    ]
+    found += [
+        Word(sign["word"], sign["meaning"], "sign", RELATIONS.lower().replace(" ", "-"))
+        for sign in _matches(SIGN, RELATIONS)
+    ]
     return MappingProxyType({one.word: one for one in found})
+
+
+def _matches(line: re.Pattern[str], heading: str) -> Iterator[re.Match[str]]:
+    """The lines of such a form under a heading of the page."""
+    _, _, after = pages()[PAGE].partition(f"\n## {heading}\n")
+    for one in after.partition("\n## ")[0].splitlines():
+        if (match := line.fullmatch(one)) is not None:
+            yield match

@@ -28,6 +28,7 @@ from ..reporting.explained import (
 )
 from ..reporting.explained_convention import print_convention
 from ..reporting.layout import console_on
+from ..reporting.symbols import verdict_of
 from . import completing
 
 
@@ -38,7 +39,8 @@ def _printers(word: str) -> list[Callable[[Console], None]]:
         return [*ones, *(partial(print_erratum, one) for one in errata().values())]
     if word.lower() == FAULTS:
         return [print_faults]
-    thing = meant(word)
+    verdict = verdict_of(word)
+    thing = meant(verdict.value if verdict else word)
     if isinstance(thing, Requirement):
         return [partial(print_requirement, thing)]
     if isinstance(thing, Erratum):
@@ -71,9 +73,10 @@ def explain(words: tuple[str, ...]) -> int:
 
     A requirement (LN-F3) has its sentence, formula, reason, the faults that it excludes, what they cost on ordinary
     data, computed now, and how one is corrected. A convention (storage=H2, storage or H2) has its values and what they
-    cost. A subject (gradients) or a bundle (strict) lists its requirements, a word of the pages (envelope) has its
-    meaning, and any other text is searched for: "std + eps". Without a word it lists all these names; `faults` lists
-    the faults, and `all` prints every requirement and erratum.
+    cost. A subject (gradients) or a bundle (strict) lists its requirements, a word of the pages (envelope), a verdict
+    (deviates, or its symbol) and a sign of a formula ([~]) have their meaning, and any other text is searched for:
+    "std + eps". Without a word it lists all these names; `faults` lists the faults, and `all` prints every requirement
+    and erratum.
     """
     found = [printer for word in words for printer in _printers(word)] or [print_index]
     console = console_on(sys.stdout)

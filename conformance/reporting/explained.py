@@ -137,10 +137,10 @@ def print_operator(operator: Operator, console: Console) -> None:
 
 def print_word(word: Word, console: Console) -> None:
     """Print what a word of the pages means, and the address of the page that says it."""
-    print_heading(word.word, "word", "", console)
+    print_heading(word.word, word.kind, "", console)
     print_prose(Text(re.sub(r"`", "", LINK.sub(r"\1", word.meaning)).strip()), console)
     console.print()
-    print_address(address("notation", "words"), console)
+    print_address(address("notation", word.anchor), console)
 
 
 def print_found(found: Found, console: Console) -> None:

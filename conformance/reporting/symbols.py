@@ -81,6 +81,12 @@ def symbols_for(encoding: str) -> Symbols:
     return UNICODE
 
 
+def verdict_of(symbol: str) -> Verdict | None:
+    """The verdict that one of these symbols stands for in a report; None for any other text."""
+    drawn = (verdict for symbols in (UNICODE, ASCII) for verdict, one in symbols.verdicts.items() if one == symbol)
+    return next(drawn, None)
+
+
 def symbol_and_style(result: Result, symbols: Symbols) -> tuple[str, str]:
     """The symbol and the style of one result."""
     return symbols.verdicts[result.verdict], COLOURS[result.verdict]

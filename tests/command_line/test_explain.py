@@ -10,6 +10,7 @@ import pytest
 from normspec.conformance.command_line.root import main
 from normspec.conformance.explaining.costs import DATA, EPS, GROUPS, VALUES, costs
 from normspec.conformance.faults import registered
+from normspec.conformance.reporting.symbols import ASCII, UNICODE
 from normspec.conformance.requests import choosing
 from normspec.conformance.requests.bundles import bundles
 from normspec.conformance.requests.choosing import selected
@@ -147,8 +148,15 @@ def test_a_convention_is_explained_with_all_its_values(capsys, key):
 def test_a_word_of_the_pages_has_its_meaning(capsys, word):
     """Reports and pages use it; a word that is an operator's name or a convention's key would hide it."""
     shown = explained(capsys, word.upper())
-    assert shown.startswith(f"{word}  word\n\n")
-    assert "](" not in shown and shown.rstrip().endswith(address("notation", "words"))
+    assert shown.startswith(f"{word}  {words()[word].kind}\n\n")
+    assert "](" not in shown and shown.rstrip().endswith(address("notation", words()[word].anchor))
+
+
+@pytest.mark.parametrize("symbols", [UNICODE, ASCII])
+def test_a_symbol_of_a_report_is_its_verdict(capsys, symbols):
+    """Each verdict is a word, and its symbols stand for it."""
+    for verdict, symbol in symbols.verdicts.items():
+        assert explained(capsys, symbol).startswith(f"{verdict.value}  verdict\n\n")
 
 
 def test_a_value_that_a_convention_lacks_is_an_error(capsys):

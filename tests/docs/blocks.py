@@ -265,8 +265,12 @@ def _find(wanted: list[str], got: list[str], position: int, *, begins: bool, end
 
 
 def plain(line: str) -> str:
-    """A line without what differs from run to run and from version to version: times, versions, numbers of cases."""
+    """
+    A line without what differs from run to run, version to version and processor to processor: times, versions,
+    numbers of cases, and how large an error that passes is, since processors add in different orders.
+    """
     line = re.sub(r"\b\d+\.\d+\.\d+[\w.+-]*", "VERSION", line)
     line = re.sub(r"\b[\d,]+(\.\d+)? (s|ms|min|seconds|minutes)\b", "TIME", line)
     line = re.sub(r"\b[\d,]+ cases?\b", "CASES", line)
+    line = re.sub(r"✓ [\d.]+(e-\d+)?", "✓ ERROR", line)
     return re.sub(r"\s+", " ", line).strip()
