@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..spec.itself import inside
+from ..spec.itself import FACTOR, inside
 from ..spec.operators import Operator
 from ..spec.parts import Part
 
@@ -26,7 +26,7 @@ class Operation:
     ) -> tuple[list[Any], dict[str, Any]]:
         """The arguments of the inner call; ``leaves`` by name, ``inner`` the parts inside, as callables."""
         within, built = inside(self.record, part), iter(inner)
-        given: dict[str, Any] = {"x": x, **{name: leaves[leaf] for name, leaf in within.parameters.items()}}
+        given: dict[str, Any] = {"x": FACTOR * x, **{name: leaves[leaf] for name, leaf in within.parameters.items()}}
         for role, one in within.parts.items():
             given[role] = [next(built) for _ in one] if isinstance(one, tuple) else next(built)
         return [given[name] for name in self.record.arguments], dict(within.settings)

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from ..spec.itself import inside
+from ..spec.itself import FACTOR, inside
 from ..spec.operators import OPERATORS
 from ..spec.parts import Part
 from . import known_parts
@@ -226,7 +226,7 @@ class Composed:
             before = tape.rounding
             try:
                 tape.rounding = tape.data
-                x = known_parts.as_data_tensor(handed)
+                x = known_parts.as_data_tensor(handed.times_power_of_two(FACTOR))
                 tape.rounding = tape.operator
                 y = self._formula({"x": x, **parameters}, parts, within.settings)
                 tape.rounding = tape.data

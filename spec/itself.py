@@ -9,6 +9,11 @@ from .operators import Operator
 from .parts import Part, Parts
 
 
+#: The inner call is handed this times the part's x: another tensor, so that either shows where the other belongs. It is
+#: a power of two, which rounds nothing.
+FACTOR = -0.5
+
+
 @dataclass(frozen=True)
 class Inside:
     """The arguments of the inner call, apart from x."""

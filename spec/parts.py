@@ -46,7 +46,7 @@ KINDS: Mapping[str, str] = {
     "broadcasting": "inner(x)[..., :1], which would be broadcast to x's shape",
     "raising": "nothing: it raises PartRaised, which is a built-in error of kind number too (errors.py)",
     "itself": (
-        "what the operator returns for x: its parameters are the leaves, eps is number, and the parts that it must have"
+        "what the operator returns for -x/2: its parameters are the leaves, eps is number, and the parts that it must have"
         " are the inner ones"
     ),
     "replayed": "its first leaf; its cotangent of x is the second leaf, whatever the cotangent of its value is",
@@ -104,7 +104,7 @@ class Part:
             "misshapen": f"({first})[..., :-1]",
             "flattened": f"({first}), flattened",
             "broadcasting": f"({first})[..., :1]",
-            "itself": f"the operator itself, with {', '.join(inner)}",
+            "itself": f"the operator itself of -x/2, with {', '.join(inner)}",
             "replayed": leaf,
             "fuse_weighted": f"sum of {leaf}[k] * y_k",
             "fuse_coupled": "sum of y_k + sum of tanh(y_(k-1)) * y_k",

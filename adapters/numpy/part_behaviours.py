@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...spec.errors import Unsupported, part_error
+from ...spec.itself import FACTOR
 from ..operation import Operation
 from ..part_buffers import buffered
 from .arithmetic import Array, widened
@@ -229,7 +230,7 @@ class Itself(NumpyPart):
         dx, *gradients = found if isinstance(found, (tuple, list)) else (found,)
         for leaf, gradient in zip(self.material.leaves, gradients):
             leaf.note(gradient)
-        return dx
+        return FACTOR * dx
 
     def jvp(self, x: Handed, tx: Handed) -> Array:
         raise _lacking()

@@ -33,13 +33,20 @@ _OTHERS = Part("scaled", number=0.5)
 
 
 def with_itself(case: Case, role: str) -> Case:
-    """The case with the operator itself in one role; the part that was there is the first part inside."""
+    """
+    The case with the operator itself in one role; the part that was there is the first part inside.
+
+    Of several branches, the last has as many as the outer call: where the outputs lie in a list for their number, it
+    overwrites those before it. Each other one has two.
+    """
     name, _, place = role.partition(".")
     record, given = case.record, case.parts[name]
     assert given is not None
     several = given if isinstance(given, tuple) else (given,)
     part = several[int(place or 0)]
-    count = 2 if record.has_branches else len(record.roles) - len(record.optional)
+    count = len(record.roles) - len(record.optional)
+    if record.has_branches:
+        count = len(several) if int(place) == len(several) - 1 else 2
     leaves: dict[str, np.ndarray] = {}
     for one in record.parameters:
         size = count if one == "logits" else case.x.shape[-1]

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ...spec.itself import inside
+from ...spec.itself import FACTOR, inside
 from ...spec.operators import Operator
 from ...spec.parts import Part, Parts
 from ..judging.call_log import LoggedCall
@@ -109,7 +109,7 @@ class Spelling:
     def _itself(self, part: Part, variables: Mapping[str, str]) -> str:
         """A part that is the operator itself: a call of the target."""
         within = inside(self.operator, part)
-        given = {"x": "x", **{name: variables[leaf] for name, leaf in within.parameters.items()}}
+        given = {"x": f"{FACTOR} * x", **{name: variables[leaf] for name, leaf in within.parameters.items()}}
         given.update({role: self._role(within.parts, role, variables) for role in within.parts})
         positional = [given[name] for name in self.operator.arguments]
         keywords = [f"{name}={literal(value)}" for name, value in within.settings.items()]

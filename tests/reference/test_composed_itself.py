@@ -39,24 +39,24 @@ def half(z: Array) -> Array:
 
 def block_in_block(block: Callable[..., Array], v: dict[str, Array]) -> Array:
     """A block whose sublayer is that block with other parameters and another eps."""
-    return block(v["x"], lambda z: block(z, bent(v), v["a"], v["b"], eps=0.5), v["gamma"], v["beta"], eps=EPS)
+    return block(v["x"], lambda z: block(-0.5 * z, bent(v), v["a"], v["b"], eps=0.5), v["gamma"], v["beta"], eps=EPS)
 
 
 #: Operator -> the parts of the outer call, with itself for the operator, and y by the functions of the reference.
 CALLS: dict[str, tuple[Callable[[Part], dict[str, Any]], Callable[[dict[str, Array]], Array]]] = {
     "residual": (
         lambda itself: {"branch": itself},
-        lambda v: reference.residual(v["x"], lambda z: reference.residual(z, bent(v))),
+        lambda v: reference.residual(v["x"], lambda z: reference.residual(-0.5 * z, bent(v))),
     ),
     "pre_norm": (lambda itself: {"sublayer": itself}, partial(block_in_block, reference.pre_norm)),
     "post_norm": (lambda itself: {"sublayer": itself}, partial(block_in_block, reference.post_norm)),
     "highway": (
         lambda itself: {"transform": BENT, "gate": itself},
-        lambda v: reference.highway(v["x"], bent(v), lambda z: reference.highway(z, bent(v), half)),
+        lambda v: reference.highway(v["x"], bent(v), lambda z: reference.highway(-0.5 * z, bent(v), half)),
     ),
     "mhc": (
         lambda itself: {"branches": (itself, HALF)},
-        lambda v: reference.mhc(v["x"], [lambda z: reference.mhc(z, [bent(v), half], v["l"]), half], v["logits"]),
+        lambda v: reference.mhc(v["x"], [lambda z: reference.mhc(-0.5 * z, [bent(v), half], v["l"]), half], v["logits"]),
     ),
 }
 #: Operator -> the part.

@@ -70,6 +70,46 @@ class TransformInASlot(Highway):
         return super().mix(p if self.kept is None else replace(p, transformed=self.kept))
 
 
+@fault("x-in-a-slot", hw="CM-C12", kind="state")
+class XInASlot(Highway):
+    """Keeps x in one place while its parts run, and carries what lies there afterwards."""
+
+    kept: Array | None = None
+
+    def paths(self, x: Array, transform: Any, gate: Any, carry: Any) -> Paths:
+        self.kept = x
+        found = super().paths(x, transform, gate, carry)
+        return replace(found, x=self.read(self.kept, "x"))
+
+
+@fault("x-for-branches-in-a-slot", mh="CM-C12", kind="state")
+class XForBranchesInASlot(Mhc):
+    """Keeps x in one place, and hands each branch what lies there."""
+
+    kept: Array | None = None
+
+    def outputs(self, x: Array, branches: Sequence[Any]) -> list[Array]:
+        self.kept = x
+        return [self.value(branch, self.kept, f"branches.{place}") for place, branch in enumerate(branches)]
+
+
+@fault("outputs-in-a-list-for-their-number", mh="CM-C12", kind="state")
+class OutputsInAListForTheirNumber(Mhc):
+    """Collects the branches' outputs in a list that all calls with as many branches share."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[int, list[Any]] = {}
+
+    def outputs(self, x: Array, branches: Sequence[Any]) -> list[Array]:
+        if self.stage != "call":
+            return super().outputs(x, branches)
+        kept = self.kept.setdefault(len(branches), [None] * len(branches))
+        for place, branch in enumerate(branches):
+            kept[place] = self.value(branch, x, f"branches.{place}")
+        return list(kept)
+
+
 @fault("outputs-in-one-list", mh="CM-C12", kind="state")
 class OutputsInOneList(Mhc):
     """Collects the branches' outputs in one list, which every call empties at its start."""

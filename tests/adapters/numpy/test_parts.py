@@ -259,10 +259,10 @@ def test_a_part_that_is_the_operator_calls_it_with_what_is_inside():
     leaves |= {"gamma": rng.normal(size=N), "beta": rng.normal(size=N)}
     x, g = rng.normal(size=SHAPE), rng.normal(size=SHAPE)
     part = _made(ITSELF, leaves, notes=notes, operation=_operation(POST_NORM.vjp))
-    arguments = x, _made(BENT, leaves, notes=noted), leaves["gamma"], leaves["beta"]
+    arguments = -0.5 * x, _made(BENT, leaves, notes=noted), leaves["gamma"], leaves["beta"]
     np.testing.assert_array_equal(part(x), POST_NORM.call(*arguments, eps=0.5))
     dx, dgamma, dbeta = POST_NORM.vjp(*arguments, g, eps=0.5)
-    np.testing.assert_array_equal(part.vjp(x, g), dx)
+    np.testing.assert_array_equal(part.vjp(x, g), -0.5 * dx)
     np.testing.assert_array_equal(notes["gamma"], dgamma)
     np.testing.assert_array_equal(notes["beta"], dbeta)
     np.testing.assert_array_equal(notes["branch.v"], noted["branch.v"])
