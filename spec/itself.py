@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from .operators import Operator
 from .parts import Part, Parts
 
-
 #: The inner call is handed this times the part's x: another tensor, so that either shows where the other belongs. It is
 #: a power of two, which rounds nothing.
 FACTOR = -0.5

@@ -46,8 +46,8 @@ KINDS: Mapping[str, str] = {
     "broadcasting": "inner(x)[..., :1], which would be broadcast to x's shape",
     "raising": "nothing: it raises PartRaised, which is a built-in error of kind number too (errors.py)",
     "itself": (
-        "what the operator returns for -x/2: its parameters are the leaves, eps is number, and the parts that it must have"
-        " are the inner ones"
+        "what the operator returns for -x/2: its parameters are the leaves, eps is number, and the parts that it must"
+        " have are the inner ones"
     ),
     "replayed": "its first leaf; its cotangent of x is the second leaf, whatever the cotangent of its value is",
     # Parts that fuse a list of tensors [y_1 ... y_K] of one shape.

@@ -14,6 +14,7 @@ from functools import partial
 import attrs
 
 from ...spec.operators import OPERATORS, Groups
+from .absent_parameters import absent_parameters_deck
 from .composed_deck import DERIVATIVES as COMPOSED_DERIVATIVES
 from .composed_deck import composed_deck
 from .description import NEGLIGIBLE_EPS, Description, Kinds
@@ -351,6 +352,7 @@ def deck(operator: str, profile: str, seed: int) -> list[Description]:
     more = every_layout_deck(operator, profile, frozenset(_NESTED))
     if profile != "quick":
         more += six_axes_deck(operator, axes) + paths_deck(operator, axes)
+    more += absent_parameters_deck(operator, profile)
     ordered = both[:laws] + own + both[laws:] + more + _of_size(operator, profile)
     return [attrs.evolve(description, seed=seed) for description in ordered]
 

@@ -42,6 +42,8 @@ class Description:
     mixed: bool = False
     #: Whether every framework runs it, even one in which each new shape takes long.
     far: bool = False
+    #: Whether a framework in which each new shape takes long goes without it.
+    fast_only: bool = False
     seed: int = 0
     #: Number of groups, if the groups above are repeated in turn to make this many.
     repeat: int | None = None

@@ -14,7 +14,6 @@ import attrs
 
 from ...spec.operators import OPERATORS, Groups
 from .description import Description
-from .six_axes import of_six_axes
 
 #: The longest group that is replaced, the length that replaces it, and the number of groups. The lengths: one value;
 #: seven, where a witness in bfloat16 loses most (witnesses.py); and a length past the lanes of a vector, in the square
@@ -42,7 +41,7 @@ def in_few_shapes(description: Description) -> Description | None:
     """The description on the nearest of the few shapes; None for a size or a rank that not every framework runs."""
     if description.large or "CM-S1" in description.requirements:
         return description if description.far or "CM-P2" in description.requirements else None
-    if of_six_axes(description):  # they are about the number of axes alone, and each is a shape more
+    if description.fast_only:
         return None
     place = _PLACES.get(OPERATORS[description.operator].groups)
     return description if place is None else place(description)

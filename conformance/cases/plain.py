@@ -91,7 +91,7 @@ def plainest(like: Description) -> Iterator[Description]:
     record = OPERATORS[like.operator]
     plain = attrs.evolve(
         like, repeat=None, features=None, leading=None, rank=2, channel_axis=1, samples=None, width=None,
-        cotangent=_COTANGENTS[0], far=False, count=min(like.count, 2),
+        cotangent=_COTANGENTS[0], far=False, fast_only=False, count=min(like.count, 2),
     )  # fmt: skip
     for n, groups in _GROUPS:
         for gamma, beta in _PARAMETERS if record.has_gain else _PARAMETERS[:1]:

@@ -20,7 +20,7 @@ _TRAILING = (
 
 def six_axes_deck(operator: str, requirements: frozenset[str]) -> list[Description]:
     """The cases of an operator that normalises and takes no parts, for these requirements; none for others."""
-    plain = Description(operator, 1, _NORMAL, eps=NEGLIGIBLE_EPS, rank=6, requirements=requirements)
+    plain = Description(operator, 1, _NORMAL, eps=NEGLIGIBLE_EPS, rank=6, requirements=requirements, fast_only=True)
     return [attrs.evolve(plain, **fields) for fields in _fields(operator)]
 
 
@@ -42,11 +42,3 @@ def _fields(operator: str) -> tuple[dict[str, Any], ...]:
             width = {"n": 48, "width": 2, "groups": _NORMAL[:6]}
         return tuple({**width, "samples": 2, "channel_axis": axis} for axis in (1, -1))
     return ()
-
-
-def of_six_axes(description: Description) -> bool:
-    """Whether a case is one of these."""
-    if OPERATORS[description.operator].groups is Groups.TRAILING:
-        axes = description.leading, description.features
-        return any(axes == (one["leading"], one["features"]) for one in _TRAILING)
-    return description.rank == 6

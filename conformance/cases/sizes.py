@@ -48,7 +48,14 @@ PROFILES: Mapping[str, tuple[int, ...]] = {
 _FULL = 8192
 #: Numbers of features and channels of widespread models, none of them a power of two: kernels are specialised for some.
 #: Several are multiples of 32 or 64, and not of the block that a kernel may take them for. `quick` has the first three.
-_WIDTHS = (96, 192, 320, 384, 640, 1280, 1536, 2560, 3072, 5120)
+_WIDTHS = (
+    *(96, 192, 320, 80, 112, 160, 240, 384, 480, 576, 640, 672, 960, 1152, 1280, 1536, 1600, 2304, 2560, 3072, 3584),
+    *(5120, 6144, 7168),
+)
+#: The positions of images of 224 x 224 after each halving, from the last on.
+_POSITIONS = (49, 196, 784, 3136)
+#: The groups of GroupNorm in widespread models, and how many channels they have: 64 to 1,280 channels in all.
+_GROUPS_OF_MODELS, _CHANNELS_OF_MODELS = 32, (2, 4, 8, 10, 16, 20, 40)
 #: The sizes for a framework that compiles every new shape (in_few_shapes in few_shapes.py, large in
 #: engine/selection.py): the ends of the usual range.
 SLOW: Mapping[str, tuple[int, ...]] = {"quick": (4096,), "standard": (1024, 8192), "thorough": ()}
@@ -180,6 +187,8 @@ def _sizes(profile: str, extent: Extent) -> Iterator[int]:
         yield from _FEW_BRANCHES
     if extent.name.startswith(("features", "channels")):
         yield from _WIDTHS[:3] if profile == "quick" else _WIDTHS
+    if extent.name.startswith("positions") and profile != "quick":
+        yield from _POSITIONS
     for threshold in PROFILES[profile]:
         if profile == "thorough" or threshold <= _FULL:
             yield threshold
@@ -230,6 +239,17 @@ def _one_sample(operator: str) -> Iterator[Description]:
             yield attrs.evolve(sized(operator, positions, 64), samples=1, n=64, channel_axis=channel_axis)
 
 
+def _of_models(operator: str) -> Iterator[Description]:
+    """Numbers of channels and groups that models have together."""
+    record = OPERATORS[operator]
+    if record.groups is Groups.SAMPLE_CHANNELS and not record.channels_alone:
+        positions = next(extent for extent in extents(operator) if extent.name == "positions")
+        for width in _CHANNELS_OF_MODELS:
+            yield attrs.evolve(
+                sized(operator, positions, 3), n=3 * width, width=width, samples=1, repeat=_GROUPS_OF_MODELS
+            )
+
+
 #: Three normalised axes, with just over 30, 64, 256, 1024 and 4096 values together.
 _VOLUMES = ((3, 4, 3), (3, 5, 5), (5, 6, 9), (5, 11, 19), (6, 19, 36))
 
@@ -273,5 +293,6 @@ def size_deck(operator: str, profile: str) -> list[Description]:
     descriptions += [attrs.evolve(sized(operator, features, 5), **plain, **one) for one in both]
     descriptions += _one_sample(operator)
     descriptions += _of_three_axes(operator)
-    descriptions += [] if profile == "quick" else _with_wide_parameters(operator)
+    if profile != "quick":
+        descriptions += [*_of_models(operator), *_with_wide_parameters(operator)]
     return list(dict.fromkeys(descriptions))  # a tail may be one of the sizes

@@ -283,7 +283,7 @@ def _parameters(
 
 @check("CM-V2", raising="violates", gradient=True)
 def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
-    """The layout of the cotangent makes no difference to any gradient, nor does one that x shares with it."""
+    """The layout of the cotangent makes no difference to any gradient, beside an x in the same layout or another."""
     constant = case.derived("constant cotangents", _constant_cotangents)
     cases = {layout: constant if layout == "zero_stride" else (case,) for layout in _views(subject)}
     _ = subject.observe(case).gradients
@@ -303,17 +303,25 @@ def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     yield from _both_laid_out(subject, case)
 
 
-#: Layouts that a tensor passes on to what is computed from it, so that x and its cotangent often share one.
-_SHARED_LAYOUTS = ("channels_last", "transposed", "leading_transposed")
+#: The layouts of x and of its cotangent. A tensor passes some on to what is computed from it, so that both often have
+#: the same; code that reads one by the strides of the other is wrong where they differ.
+_LAYOUTS_OF_BOTH = (
+    ("channels_last", "channels_last"),
+    ("transposed", "transposed"),
+    ("leading_transposed", "leading_transposed"),
+    ("strided", "transposed"),
+)
 
 
 def _both_laid_out(subject: Subject, case: Case) -> Iterator[Finding]:
-    """x and its cotangent in the same layout, for which a kernel may have a path of its own."""
-    shared = [layout for layout in _SHARED_LAYOUTS if layout in _views(subject)]
-    subject.prefetch(case, _calls(subject, ((case, {"x": layout}, layout) for layout in shared)))
-    for layout in shared:
-        found = list(_compared(subject, case, {"x": layout}, f"x and cotangent {_in_words(layout)}", layout))
-        if _failed(found) and _failed(_compared(subject, case, {"x": layout}, f"x {_in_words(layout)}")):
+    """x and its cotangent in layouts for which a kernel may have a path of its own."""
+    views = _views(subject)
+    both = [(x, g) for x, g in _LAYOUTS_OF_BOTH if x in views and g in views]
+    subject.prefetch(case, _calls(subject, ((case, {"x": x}, g) for x, g in both)))
+    for x, g in both:
+        note = f"x and cotangent {_in_words(x)}" if x == g else f"x {_in_words(x)} and cotangent {_in_words(g)}"
+        found = list(_compared(subject, case, {"x": x}, note, g))
+        if _failed(found) and _failed(_compared(subject, case, {"x": x}, f"x {_in_words(x)}")):
             continue  # the layout of x alone does it, which CM-V1 judges
         yield from found
 

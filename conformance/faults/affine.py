@@ -7,6 +7,7 @@ import numpy as np
 from ...adapters.numpy.operators.batch_norm import BatchNorm
 from ...adapters.numpy.operators.groups import Groups
 from ...adapters.numpy.operators.rows import Array, RowSteps
+from ...adapters.numpy.operators.staged import Arrays
 from .registry import WIDE, fault, issue
 from .variance import last_bit_by_exponent
 
@@ -111,6 +112,22 @@ class LoneBetaReversedOfChannelsLast(Groups):
     def affine(self, xhat: Array, gamma: Array | None, beta: Array | None) -> Array:
         last = self.channel_axis % len(self.shape) == len(self.shape) - 1 > 1
         return super().affine(xhat, gamma, beta[::-1] if last and gamma is None and beta is not None else beta)
+
+
+@fault("lone-gamma-reversed-in-three-axes", ln="LN-F6", bn="BN-F6", apart=("rm",))
+class LoneGammaReversedInThreeAxes(Groups):
+    """Reads gamma backwards where no beta is given and x has three axes."""
+
+    reverses = False
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        x, gamma, beta = arrays[:3]
+        self.reverses = x.ndim == 3 and gamma is not None and beta is None
+
+    def parameter(self, array: Array | None, role: str) -> Array | None:
+        if array is not None and role == "gamma" and self.reverses:
+            array = array.reshape(-1)[::-1].reshape(array.shape)
+        return super().parameter(array, role)
 
 
 class Stale(Groups):

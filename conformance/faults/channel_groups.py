@@ -100,6 +100,18 @@ class OneGroupAsInstance(EachChannelAlone):
         return super().row_mean(terms) if self.layout.blocks == 1 else Channels.row_mean(self, terms)
 
 
+@fault("one-group-as-rows", gn="GN-F1")
+class OneGroupAsRows(Channels):
+    """Normalises the channels at each position alone where one group is asked for and they are last of three axes."""
+
+    def row_mean(self, terms: Array) -> Array:
+        last = len(self.shape) == 3 and self.channel_axis % 3 == 2
+        if self.layout.blocks > 1 or not last:
+            return super().row_mean(terms)
+        whole = self.layout.back(terms)
+        return self.layout.rows(np.broadcast_to(whole.mean(-1, keepdims=True), whole.shape))
+
+
 @fault("whole-vectors", gn="GN-F7")
 class WholeVectors(Channels):
     """Takes the mean of a group over whole vectors of eight channels where the channels lie last: also over neighbours.

@@ -135,6 +135,19 @@ class LeadingAxesMisread(Staged):
         return super().read(read_on(array) if role == "x" and dense else array, role)
 
 
+@fault("strides-ignored-without-gamma", ln="CM-V1", bn="CM-V1", kind="layout")
+class StridesIgnoredWithoutGamma(Groups):
+    """Reads x as if it were contiguous where no gamma is given."""
+
+    without = False
+
+    def before(self, stage: str, arrays: Arrays) -> None:
+        self.without = arrays[1] is None
+
+    def read(self, array: Array, role: str) -> Array:
+        return super().read(read_on(array) if role == "x" and self.without else array, role)
+
+
 @fault("sliced-channels-read-as-packed", bn="CM-V1", gn="CM-V1", in_="CM-V1", kind="layout")
 class SlicedChannelsReadAsPacked(Groups):
     """Takes an x whose channels lie side by side in memory for a whole image, though it is a slice of its channels."""
@@ -330,3 +343,18 @@ class CotangentInOrderOfX(Groups):
         """The axes from the slowest to the fastest; those of one element left out."""
         axes = [axis for axis in range(array.ndim) if array.shape[axis] > 1]
         return tuple(sorted(axes, key=lambda axis: -abs(array.strides[axis])))
+
+
+@fault("cotangent-in-order-of-strided-x", ln="CM-V2", bn="CM-V2", kind="layout")
+class CotangentInOrderOfStridedX(CotangentInOrderOfX):
+    """Takes the cotangent to lie in memory in the order x does, where x has gaps."""
+
+    has_gaps = False
+
+    def read(self, array: Array, role: str) -> Array:
+        if role == "x":
+            steps = zip(array.shape, array.strides, strict=True)
+            self.has_gaps = array.nbytes < array.itemsize + sum((size - 1) * abs(step) for size, step in steps)
+        elif role == "g" and not self.has_gaps:
+            self.order = self.memory_order(array)
+        return super().read(array, role)

@@ -210,7 +210,7 @@ def _settings(operator: str, value: Any, x: np.ndarray | None, place: str) -> di
 _NAMES = ("gamma", "beta", "cotangent", "recipe", "logits")
 _INTEGERS = ("n", "seed", "rank", "channel_axis", "count")
 _PERHAPS_INTEGERS = ("repeat", "samples", "width")
-_FLAGS = ("only", "mixed", "far", "training")
+_FLAGS = ("only", "mixed", "far", "fast_only", "training")
 
 
 def _description(operator: str, value: Any, place: str) -> Description:

@@ -13,7 +13,6 @@ from normspec.conformance.cases.deck import deck
 from normspec.conformance.cases.description import Description
 from normspec.conformance.cases.few_shapes import in_few_shapes
 from normspec.conformance.cases.shapes import shape_of
-from normspec.conformance.cases.six_axes import of_six_axes
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.faults import registered as faults
 from normspec.conformance.requests.implementation_targets import implementation_target
@@ -54,7 +53,7 @@ def test_a_case_stays_what_it_is_for(operator):
     for one in deck(operator, "quick", 0):
         few = in_few_shapes(one)
         if few is None:
-            assert one.large or "CM-S1" in one.requirements
+            assert one.large or one.fast_only or "CM-S1" in one.requirements
             continue
         assert set(few.groups) == set(one.groups) or len(few.groups) < len(one.groups)
         kept = ("requirements", "eps", "gamma", "beta", "cotangent", "training", "recipe", "logits", "mixed", "only")
@@ -70,7 +69,7 @@ def test_a_case_stays_what_it_is_for(operator):
 def test_the_cases_of_every_profile_have_the_same_few_shapes(operator, most):
     """One for nearly every number of axes; groups of one value take another only where they must."""
     cases = [one for profile in ("quick", "standard") for one in deck(operator, profile, 0)]
-    small = [one for one in cases if not (one.large or "CM-S1" in one.requirements or of_six_axes(one))]
+    small = [one for one in cases if not (one.large or "CM-S1" in one.requirements or one.fast_only)]
     assert len({shape_of(in_few_shapes(one)) for one in small}) == most
 
 

@@ -56,7 +56,9 @@ CALLS: dict[str, tuple[Callable[[Part], dict[str, Any]], Callable[[dict[str, Arr
     ),
     "mhc": (
         lambda itself: {"branches": (itself, HALF)},
-        lambda v: reference.mhc(v["x"], [lambda z: reference.mhc(-0.5 * z, [bent(v), half], v["l"]), half], v["logits"]),
+        lambda v: reference.mhc(
+            v["x"], [lambda z: reference.mhc(-0.5 * z, [bent(v), half], v["l"]), half], v["logits"]
+        ),
     ),
 }
 #: Operator -> the part.
