@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -108,3 +109,12 @@ def test_table(bands: bool) -> None:
     lines = [line for operator in OPERATORS for line in table(operator, bands=bands)]
     print("", *lines, sep="\n")
     assert not [line for line in lines if not all("t" in cell for cell in line.split(":")[1:])]
+
+
+def test_standard_has_the_sizes_of_models() -> None:
+    """Features of language models, positions of images, and channels in 32 groups: code is written for some alone."""
+    rows, images, grouped = (cases(one, "standard", "float32") for one in ("layer_norm", "batch_norm", "group_norm"))
+    assert {80, 112, 320, 768, 1600, 4096, 7168} <= {case.x.shape[-1] for case in rows}
+    assert {49, 196, 784, 3136} <= {math.prod(case.x.shape[2:]) for case in images}
+    of_32 = {case.x.shape[1] for case in grouped if case.settings["groups"] == 32}
+    assert {64, 128, 256, 320, 512, 640, 1280} <= of_32

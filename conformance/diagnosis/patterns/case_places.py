@@ -106,6 +106,9 @@ def _is_given(steps: FormulaSteps, name: str) -> bool:
 
 def _of_modes() -> Iterator[Place]:
     yield from _both_ways("in training", "in inference", lambda steps: steps.training)
+    for end in (0, 1):
+        words = f"where momentum is {end}", f"where momentum is not {end}"
+        yield from _both_ways(*words, lambda steps, end=end: steps.case.settings["momentum"] == end)
     for training, mode in ((True, "in training"), (False, "in inference")):
         for told, test in _IN_A_MODE:
             yield _case(

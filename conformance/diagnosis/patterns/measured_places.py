@@ -10,6 +10,7 @@ import numpy as np
 
 from ....spec.operators import OPERATORS, Groups
 from ...judging.truth import is_about_gradients
+from .case_places import samples_of
 from .formula_steps import Array
 from .numbers import written
 from .observing import ObservedResult
@@ -47,6 +48,10 @@ def measures(operator: str) -> Iterator[Measure]:
     if "axes" in record.settings:
         yield Measure("the number of normalised axes", lambda one: len(one.case.settings["axes"]), whole=True)
     yield Measure("the number of axes of x", lambda one: one.case.x.ndim, whole=True)
+    if record.has_channels:
+        yield Measure("the number of samples", lambda one: samples_of(one.case), whole=True)
+    else:
+        yield Measure("the length of the first axis of x", lambda one: one.case.x.shape[0], whole=True)
     if record.groups is Groups.SAMPLE_CHANNELS or record.has_modes:
         yield Measure("the number of channels", lambda one: one.case.layout.parameters, whole=True)
     if "groups" in record.settings:

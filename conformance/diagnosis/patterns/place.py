@@ -36,7 +36,7 @@ class Place:
     @property
     def counts(self) -> bool:
         """Whether it is about the number of something."""
-        return self.words.startswith("where the number of")
+        return self.words.startswith(("where the number of", "where the length of"))
 
     @property
     def is_of_absent_parameters(self) -> bool:

@@ -7,15 +7,20 @@ from collections.abc import Iterator, Sequence
 from .case_places import MIXED, case_places
 from .measured_places import measured_places, measures
 from .observing import ObservedResult
-from .place import Place, Share, share
+from .place import Place, Share, share, where
 from .value_places import value_places
 
 #: Places in which a relation is searched.
 _TRIED = 3
+#: If each of more cases than these is wrong in a place, and no case outside, that is no accident.
+_FEW = 3
 #: A place that is wrong only in part is named if at least this many cases are wrong, and this share of the place.
 _TIMES, _PART = 5, 0.2
 #: Places by size. Large cases are few and have easy values: if nothing is wrong there, that says nothing about sizes.
-_SIZES = ("where the number of groups", "where the number of values", "in the first", "after the")
+_SIZES = (
+    *("where the number of groups", "where the number of values", "where the number of samples"),
+    *("where the length of the first axis", "in the first", "after the"),
+)
 #: Of a place without a relation, this share is wrong.
 _NEARLY_ALL = 0.97
 
@@ -63,6 +68,54 @@ def places_of_cases(operator: str, seen: Sequence[ObservedResult], fresh: Sequen
     for place, _ in sorted(found, key=lambda one: one[1].inside):
         if _explaining([place], fresh):
             yield place
+
+
+def place_of_wrong_cases(
+    operator: str, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult], share_wrong: float = 1.0
+) -> Place | None:
+    """
+    The place of whole cases of which each, or this share, has something wrong, and none outside; None if there is none.
+
+    It may be where two things hold at once: a part is given, and x has three axes.
+    """
+    every = [*seen, *fresh]
+    if (place := _of_wrong_cases(operator, every, share_wrong)) is not None:
+        return place
+    for outer in (one for one in case_places(operator) if not one.counts):
+        part = share(outer, every, explaining=True)
+        if part is None or not part.outside or part.cases_wrong <= _FEW:
+            continue
+        inner = _of_wrong_cases(operator, [one for one in every if _is_inside(one, outer)], share_wrong)
+        if inner is not None and inner.words.startswith(_WHERE):
+            return _both(outer, inner)
+    return None
+
+
+_WHERE = "where "
+
+
+def _is_inside(one: ObservedResult, place: Place) -> bool:
+    mask = place.mask(one)
+    return mask is not None and bool(mask.all())
+
+
+def _both(outer: Place, inner: Place) -> Place:
+    """The place where both are."""
+    joined = (
+        f"{outer.words} and {inner.words[len(_WHERE) :]}" if _WHERE in outer.words else f"{outer.words} {inner.words}"
+    )
+    return Place(joined, lambda one: where(one, outer) & where(one, inner))
+
+
+def _of_wrong_cases(operator: str, every: Sequence[ObservedResult], share_wrong: float) -> Place | None:
+    sizes = measured_places(every, [one for one in measures(operator) if one.whole and not one.numbers])
+    for place in (*(one for one in case_places(operator) if not one.counts), *sizes):
+        part = share(place, every, explaining=True)
+        if part is None or not (part.explains and part.contrasts):
+            continue
+        if part.cases_wrong > _FEW and part.cases_wrong >= share_wrong * part.cases_inside:
+            return place
+    return None
 
 
 def place_of_some(operator: str, seen: Sequence[ObservedResult]) -> Place | None:

@@ -24,7 +24,7 @@ from .observing import ObservedResult, Observer
 from .parameters import parameter_relations
 from .pattern import WrongResult
 from .place import EVERYWHERE, Place, where
-from .places import is_nearly_all_wrong, place_of_some, places_of, places_of_cases
+from .places import is_nearly_all_wrong, place_of_some, place_of_wrong_cases, places_of, places_of_cases
 from .recovered import recovered_relations
 from .relation import LinearRelation, plain_relations
 from .running import running_relations
@@ -38,6 +38,10 @@ _MIN_OBSERVED = 5
 _ASKED_AGAIN = 5
 #: Cases outside a place that a relation must contradict, so that the place says where it holds.
 _CONTRADICTED = 3
+#: How the words of a place end that begins at some size.
+_OR_MORE = "or more"
+#: A place of whole cases is named if this share of them is wrong, and none outside.
+_MOSTLY = 0.7
 #: Places that are tried although most of them is right, and cases in which a spread is searched.
 _MOST_PLACES, _SPREADS = 6, 40
 
@@ -143,7 +147,16 @@ class ResultDescriber:
             if found is not None and _does_not_hold_outside(place, *found, [*seen, *fresh]):
                 return WrongResult(name, *found, place)
         relation, number = self._related(name, seen, fresh, None, relations) or (None, 0.0)
-        often = how_often(seen, fresh, place_of_some(self._observer.operator, [*seen, *fresh]))
+        if relation is None:
+            place = place_of_wrong_cases(self._observer.operator, seen, fresh)
+            if place is not None:
+                return WrongResult(name, place=place)
+        some = place_of_some(self._observer.operator, [*seen, *fresh])
+        if some is None:
+            some = place_of_wrong_cases(self._observer.operator, seen, fresh, _MOSTLY)
+            # Where it ends may be tried by nothing; where it begins is among the small sizes, of which there are many.
+            some = None if some is not None and some.words.endswith(_OR_MORE) else some
+        often = how_often(seen, fresh, some)
         return WrongResult(name, relation, number, size=often)
 
     def _differs_again(self, seen: Sequence[ObservedResult]) -> bool:

@@ -1,0 +1,69 @@
+"""Where a result is wrong, if no formula is found: one place, two that hold at once, or most of a place."""
+
+from __future__ import annotations
+
+from normspec.adapters.numpy.operators.batch_norm import BatchNorm
+from normspec.adapters.numpy.operators.highway import Highway, Paths
+from normspec.adapters.numpy.operators.residual import Residual
+from normspec.adapters.numpy.operators.rows import Array
+from normspec.conformance.requests.implementation_targets import implementation_target
+
+from .runs import run
+
+
+def told(wrong: type, operator: str) -> str:
+    """The sentence of the one cause."""
+    target = implementation_target("own", operator, wrong().implementation())
+    (cause,) = run(target, explain=True).causes
+    return cause.sentence
+
+
+class BranchLostInBatches(Residual):
+    """Loses the branch where x has five rows or more."""
+
+    def add(self, skip: Array, branch: Array) -> Array:
+        return super().add(skip, 0 * branch if len(skip) > 4 else branch)
+
+
+def test_a_length_of_the_first_axis_is_a_place() -> None:
+    """It is the batch, or the sequence."""
+    place = "where the length of the first axis of x is 5 or more"
+    assert place in told(BranchLostInBatches, "residual")
+
+
+class SignLostInThreeAxes(Highway):
+    """Turns the sign of a part of dx where a carry is given and x has three axes."""
+
+    def skip_gradient(self, p: Paths, g: Array) -> Array:
+        right = super().skip_gradient(p, g)
+        return -right if p.carry_logits is not None and p.x.ndim == 3 else right
+
+
+def test_two_places_that_hold_at_once() -> None:
+    """In each alone much is right."""
+    assert "only where carry is given and x has 3 axes" in told(SignLostInThreeAxes, "highway")
+
+
+class MomentumOfOneReduced(BatchNorm):
+    """Takes a momentum of 1 for 3/4."""
+
+    def updated(self, old: Array, new: Array, momentum: float) -> Array:
+        return super().updated(old, new, 0.75 if momentum == 1 else momentum)
+
+
+def test_a_momentum_of_one_is_no_limit() -> None:
+    """None is larger: "above about 1" would name no case."""
+    assert "where momentum is 1" in told(MomentumOfOneReduced, "batch_norm")
+
+
+class BesselInSmallGroups(BatchNorm):
+    """Divides by n - 1 where a channel has two to eight values."""
+
+    def variance(self, x: Array, mean: Array) -> Array:
+        n = x.shape[1]
+        return super().variance(x, mean) * (n / (n - 1) if 1 < n <= 8 else 1)
+
+
+def test_most_of_a_place_is_told_as_where_it_always_is() -> None:
+    """A constant channel is right there too."""
+    assert "always where the number of values in a group is 8 or less" in told(BesselInSmallGroups, "batch_norm")
