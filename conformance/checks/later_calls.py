@@ -152,10 +152,12 @@ def _last_outputs(
 ) -> Iterator[Finding]:
     """Judge the outputs of a call after a call of a first case."""
 
-    return _after(subject.judge_output, lambda case: subject.observe(case).outputs, first, later, outputs, note)
+    return _after_first_call(
+        subject.judge_output, lambda case: subject.observe(case).outputs, first, later, outputs, note
+    )
 
 
-def _after(
+def _after_first_call(
     judge: Callable[..., Finding],
     alone: Callable[[Case], Mapping[str, np.ndarray]],
     first: Case,
@@ -193,7 +195,7 @@ def _last_gradients(
     except Unsupported:
         return
     if gradients:
-        yield from _after(
+        yield from _after_first_call(
             subject.judge_gradient, lambda case: subject.observe(case).gradients, first, later, gradients[-1], note
         )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import attrs
+
 from .case_places import MIXED, case_places
 from .measured_places import measured_places, measures
 from .observing import ObservedResult
@@ -12,6 +14,8 @@ from .value_places import value_places
 
 #: Places in which a relation is searched.
 _TRIED = 3
+#: Most of the cases of a place: this share.
+_MOST = 0.7
 #: If each of more cases than these is wrong in a place, and no case outside, that is no accident.
 _FEW = 3
 #: A place that is wrong only in part is named if at least this many cases are wrong, and this share of the place.
@@ -71,21 +75,22 @@ def places_of_cases(operator: str, seen: Sequence[ObservedResult], fresh: Sequen
 
 
 def place_of_wrong_cases(
-    operator: str, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult], share_wrong: float = 1.0
+    operator: str, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult], *, mostly: bool = False
 ) -> Place | None:
     """
-    The place of whole cases of which each, or this share, has something wrong, and none outside; None if there is none.
+    The place of whole cases of which each has something wrong, and none outside; None if there is none.
 
-    It may be where two things hold at once: a part is given, and x has three axes.
+    It may be where two things hold at once: a part is given, and x has three axes. With ``mostly``, most of its cases
+    have something wrong; then it does not begin at some size, since large cases are few.
     """
     every = [*seen, *fresh]
-    if (place := _of_wrong_cases(operator, every, share_wrong)) is not None:
+    if (place := _of_wrong_cases(operator, every, mostly=mostly)) is not None:
         return place
     for outer in (one for one in case_places(operator) if not one.counts):
         part = share(outer, every, explaining=True)
         if part is None or not part.outside or part.cases_wrong <= _FEW:
             continue
-        inner = _of_wrong_cases(operator, [one for one in every if _is_inside(one, outer)], share_wrong)
+        inner = _of_wrong_cases(operator, [one for one in every if _is_inside(one, outer)], mostly=mostly)
         if inner is not None and inner.words.startswith(_WHERE):
             return _both(outer, inner)
     return None
@@ -101,19 +106,18 @@ def _is_inside(one: ObservedResult, place: Place) -> bool:
 
 def _both(outer: Place, inner: Place) -> Place:
     """The place where both are."""
-    joined = (
-        f"{outer.words} and {inner.words[len(_WHERE) :]}" if _WHERE in outer.words else f"{outer.words} {inner.words}"
-    )
-    return Place(joined, lambda one: where(one, outer) & where(one, inner))
+    then = f"and {inner.words[len(_WHERE) :]}" if _WHERE in outer.words else inner.words
+    return Place(f"{outer.words} {then}", lambda one: where(one, outer) & where(one, inner))
 
 
-def _of_wrong_cases(operator: str, every: Sequence[ObservedResult], share_wrong: float) -> Place | None:
-    sizes = measured_places(every, [one for one in measures(operator) if one.whole and not one.numbers])
+def _of_wrong_cases(operator: str, every: Sequence[ObservedResult], *, mostly: bool) -> Place | None:
+    by_size = [one for one in measures(operator) if one.whole and not one.numbers]
+    sizes = measured_places(every, [attrs.evolve(one, sides=(-1.0,)) for one in by_size] if mostly else by_size)
     for place in (*(one for one in case_places(operator) if not one.counts), *sizes):
         part = share(place, every, explaining=True)
         if part is None or not (part.explains and part.contrasts):
             continue
-        if part.cases_wrong > _FEW and part.cases_wrong >= share_wrong * part.cases_inside:
+        if part.cases_wrong > _FEW and part.cases_wrong >= (_MOST if mostly else 1) * part.cases_inside:
             return place
     return None
 

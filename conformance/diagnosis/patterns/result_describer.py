@@ -38,10 +38,6 @@ _MIN_OBSERVED = 5
 _ASKED_AGAIN = 5
 #: Cases outside a place that a relation must contradict, so that the place says where it holds.
 _CONTRADICTED = 3
-#: How the words of a place end that begins at some size.
-_OR_MORE = "or more"
-#: A place of whole cases is named if this share of them is wrong, and none outside.
-_MOSTLY = 0.7
 #: Places that are tried although most of them is right, and cases in which a spread is searched.
 _MOST_PLACES, _SPREADS = 6, 40
 
@@ -153,9 +149,7 @@ class ResultDescriber:
                 return WrongResult(name, place=place)
         some = place_of_some(self._observer.operator, [*seen, *fresh])
         if some is None:
-            some = place_of_wrong_cases(self._observer.operator, seen, fresh, _MOSTLY)
-            # Where it ends may be tried by nothing; where it begins is among the small sizes, of which there are many.
-            some = None if some is not None and some.words.endswith(_OR_MORE) else some
+            some = place_of_wrong_cases(self._observer.operator, seen, fresh, mostly=True)
         often = how_often(seen, fresh, some)
         return WrongResult(name, relation, number, size=often)
 
