@@ -25,7 +25,7 @@ PACKAGES = frozenset({
 BUILT_IN = frozenset({
     "Ellipsis", "NotImplemented", "__debug__", "__name__", "abs", "all", "any", "bool", "bytearray", "bytes",
     "callable", "chr", "classmethod", "complex", "dict", "divmod", "enumerate", "filter", "float", "format",
-    "frozenset", "getattr", "hasattr", "hash", "int", "isinstance", "issubclass", "iter", "len", "list", "map",
+    "frozenset", "getattr", "hasattr", "int", "isinstance", "issubclass", "iter", "len", "list", "map",
     "max", "memoryview", "min", "next", "object", "ord", "pow", "print", "property", "range", "repr", "reversed",
     "round", "set", "setattr", "slice", "sorted", "staticmethod", "str", "sum", "super", "tuple", "type", "zip",
 })  # fmt: skip

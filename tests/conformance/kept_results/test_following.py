@@ -75,6 +75,7 @@ OBSTACLES = [
     ("w = np.load('weights.npy')\n", "uses load"),
     ("w = open('weights')\n", "uses open"),
     ("w = input()\n", "uses input"),
+    ("w = hash('a')\n", "uses hash"),  # another number in each process
     ("w = np.fromfile('w')\n", "uses fromfile"),
     ("w = np.DataSource()\n", "uses DataSource"),
     ("w = np.datetime64('now')\n", "uses datetime64"),
