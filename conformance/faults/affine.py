@@ -114,7 +114,7 @@ class LoneBetaReversedOfChannelsLast(Groups):
         return super().affine(xhat, gamma, beta[::-1] if last and gamma is None and beta is not None else beta)
 
 
-@fault("lone-gamma-reversed-in-three-axes", ln="LN-F6", bn="BN-F6", apart=("rm",))
+@fault("lone-gamma-reversed-in-three-axes", ln="LN-F6", apart=("rm", "gn", "in"))
 class LoneGammaReversedInThreeAxes(Groups):
     """Reads gamma backwards where no beta is given and x has three axes."""
 
