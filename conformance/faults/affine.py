@@ -122,7 +122,7 @@ class LoneGammaReversedInThreeAxes(Groups):
 
     def before(self, stage: str, arrays: Arrays) -> None:
         x, gamma, beta = arrays[:3]
-        self.reverses = np.ndim(x) == 3 and gamma is not None and beta is None
+        self.reverses = x is not None and x.ndim == 3 and gamma is not None and beta is None
 
     def parameter(self, array: Array | None, role: str) -> Array | None:
         if array is not None and role == "gamma" and self.reverses:
