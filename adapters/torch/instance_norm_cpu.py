@@ -16,12 +16,7 @@ import numpy as np
 
 from ..known import Failure, KnownViolation, Predicted
 from .bridge import SOURCE
-
-#: The unit roundoff of each dtype. The prediction is computed in float64 too: in float64 it is as far off as PyTorch's
-#: result.
-_U = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
-#: Half the smallest number of each 16-bit format.
-_ETA = {"float16": 2.0**-25, "bfloat16": 2.0**-134}
+from .misread_cotangent import comes_of
 
 
 def _one_sample_channels_last(inputs: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
@@ -42,40 +37,10 @@ def _misread(failure: Failure) -> Predicted:
 
     That memory has the channels last: because x has, or because the cotangent of an x with the channels first was given
     in such a layout.
-
-    Each row holds one channel of n values. The error of x - mean is 2 u of the largest |x|: relative to deviations of
-    1/r, that is 2 u |x| r, hence the factor k. The error of a product or quotient is u, and that of a sum of n terms
-    n u times the sum of their magnitudes.
     """
-    assert failure.got is not None and failure.g is not None
-    inputs = failure.inputs
-    axis = failure.settings["channel_axis"]
-    x, g = (np.moveaxis(np.asarray(one, np.float64), axis, -1) for one in (inputs["x"], failure.g))
-    channels = x.shape[-1]
-    rows = x.reshape(-1, channels).T
-    g = g.reshape(channels, -1)  # misread: the right shape is (positions, channels)
-    dtype = np.asarray(inputs["x"]).dtype.name
-    u, eta, n = _U[dtype], _ETA.get(dtype, 0.0), rows.shape[1]
-    gamma = inputs["gamma"]
-    w = np.ones((channels, 1)) if gamma is None else np.asarray(gamma, np.float64).reshape(-1, 1)
-    d = rows - rows.mean(axis=1, keepdims=True)
-    r = 1 / np.sqrt(np.square(d).mean(axis=1, keepdims=True) + failure.settings["eps"])
-    xhat = d * r
-    k = 1 + 2 * np.abs(rows).max(axis=1, keepdims=True) * r
-    along, size = (g * xhat).sum(axis=1, keepdims=True), (np.abs(g * xhat)).sum(axis=1, keepdims=True)
-    off = (2 * n + 16) * u
-    if failure.output == "dbeta":
-        predicted, bound = g.sum(axis=1), off * np.abs(g).sum(axis=1) + eta
-    elif failure.output == "dgamma":
-        # The rounding of an element of xhat may be large even if the element is small.
-        predicted, bound = along[:, 0], (off * k * (size + np.abs(g).sum(axis=1, keepdims=True)))[:, 0] + eta
-    else:
-        mean = g.mean(axis=1, keepdims=True)
-        terms = np.abs(g) + np.abs(g).mean(axis=1, keepdims=True) + (np.abs(xhat) + 1) * (size / n + np.abs(mean))
-        values = w * r * (g - mean - xhat * along / n)
-        predicted = np.moveaxis(values.T.reshape(x.shape), -1, axis)
-        bound = np.moveaxis((np.abs(w) * r * off * k * terms).T.reshape(x.shape), -1, axis) + eta
-    return np.abs(failure.got - predicted) <= bound
+    assert failure.g is not None
+    g = np.moveaxis(np.asarray(failure.g, np.float64), failure.settings["channel_axis"], -1)
+    return comes_of(failure, g.reshape(g.shape[-1], -1))  # the right shape is (positions, channels)
 
 
 #: Layouts of a cotangent in which the channels lie last in memory; "transposed" is one where an axis has one position.

@@ -19,6 +19,7 @@ from torch.nn import functional
 from ..binding import Binding
 from ..departures import Departures
 from ..known import KnownViolation, beta_alone
+from .ambiguous_strides import AMBIGUOUS_ON_CPU
 from .batch_norm_cpu import ON_CPU
 from .batch_norm_cuda import ON_CUDA
 from .bridge import SOURCE
@@ -207,6 +208,7 @@ _BATCH_NORM = Departures(
     },
     known_violations=(
         *ON_CPU,
+        *AMBIGUOUS_ON_CPU,
         *ON_CUDA,
         second_order_of_beta_alone("BN-G10"),
         *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699"),

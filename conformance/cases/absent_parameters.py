@@ -36,13 +36,10 @@ _KINDS: Kinds = tuple(("normal", index) for index in range(9))
 
 
 def absent_parameters_deck(operator: str, profile: str) -> list[Description]:
-    """The cases of a normalisation; those of several samples in each layout of x too."""
+    """The cases of a normalisation, each in every layout of x too."""
     record = OPERATORS[operator]
     plain = Description(operator, 1, _KINDS, eps=NEGLIGIBLE_EPS, fast_only=True)
     choices = _CHOICES if "beta" in record.arguments else _CHOICES_OF_GAMMA
-    # Not of batch_norm, nor of one sample: the strides of an axis of one element are arbitrary, and PyTorch misreads
-    # the cotangent of batch_norm there (docs/findings.md), which is no known deviation yet.
-    layouts = () if record.groups is Groups.CHANNEL else ("CM-V1",)
     found = []
     for place, several in enumerate(_of(record), 1):
         each = list(product(several, choices))
@@ -50,9 +47,9 @@ def absent_parameters_deck(operator: str, profile: str) -> list[Description]:
             step, each = (len(choices) + 1, each) if len(several) > 1 else (1, each[:-1])
             each = [each[(place * step + place // len(each)) % len(each)]]
         for fields, (gamma, beta) in each:
-            requirements = frozenset(("LN-F6", *layouts) if "none" in (gamma, beta) else layouts)
+            requirements = frozenset(("LN-F6", "CM-V1") if "none" in (gamma, beta) else ("CM-V1",))
             if (gamma, beta) == ("none", "none") and fields.get("samples") and fields["rank"] > 2:
-                fields, requirements = _of_one_sample(record, fields), requirements - {*layouts}
+                fields = _of_one_sample(record, fields)
             found.append(attrs.evolve(plain, gamma=gamma, beta=beta, requirements=requirements, **fields))
     return found
 

@@ -135,7 +135,7 @@ class LeadingAxesMisread(Staged):
         return super().read(read_on(array) if role == "x" and dense else array, role)
 
 
-@fault("strides-ignored-without-gamma", ln="CM-V1", kind="layout")
+@fault("strides-ignored-without-gamma", ln="CM-V1", bn="CM-V1", kind="layout")
 class StridesIgnoredWithoutGamma(Groups):
     """Reads x as if it were contiguous where no gamma is given."""
 
