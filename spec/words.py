@@ -34,7 +34,7 @@ class Word:
 
 @cache
 def words() -> Mapping[str, Word]:
-    """Return each defined word by itself, in the order of the page; those of a table, then verdicts, then signs."""
+    """Return the words, then the verdicts, then the signs, each by itself and in the order of the page."""
     found = [
         Word(row["word"], row["meaning"], kind, heading.lower())
         for heading, kind in HEADINGS.items()

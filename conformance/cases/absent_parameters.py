@@ -22,13 +22,13 @@ from .description import NEGLIGIBLE_EPS, Description, Kinds
 _CHOICES = (("mixed", "none"), ("none", "none"), ("none", "mixed"), ("mixed", "mixed"))
 _CHOICES_OF_GAMMA = (("none", "none"), ("mixed", "none"))
 
-#: The axes before those that are normalised, and these. No two extents of a shape are equal, where that is possible.
+#: The axes before those that are normalised, and these. Neighbours differ in length, so that an exchange of two shows.
 _LEADING: tuple[tuple[int, ...], ...] = ((), (4,), (4, 3), (2, 4, 3))
-_FEATURES: tuple[tuple[int, ...], ...] = ((5,), (2, 5), (3, 2, 2))
+_FEATURES: tuple[tuple[int, ...], ...] = ((5,), (2, 5), (2, 3, 2))
 
 #: The number of axes and the place of the channels, with the extents of the axes besides samples and channels.
 _PLACES = (
-    (2, 1, ()), (3, 1, (5,)), (3, -1, (5,)), (4, 1, (4, 3)), (4, -1, (4, 3)), (5, 1, (3, 2, 2)), (5, -1, (3, 2, 2)),
+    (2, 1, ()), (3, 1, (5,)), (3, -1, (5,)), (4, 1, (4, 3)), (4, -1, (4, 3)), (5, 1, (3, 2, 3)), (5, -1, (3, 2, 3)),
 )  # fmt: skip
 _SAMPLES, _CHANNELS = 2, 6
 

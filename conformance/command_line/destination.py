@@ -65,7 +65,7 @@ def ensure_writable(name: str, option: str = "--json", *, append: bool = False) 
         raise UnwritableFile(f"{told} is in a folder that is not writable; name another file") from None
 
 
-#: Within how many bytes each file that normspec writes has its name: after the versions of Python, or a page's head.
+#: Each file that normspec writes has its name within this many bytes.
 _HEAD = 4096
 
 

@@ -14,7 +14,7 @@ from .value_places import value_places
 
 #: Places in which a relation is searched.
 _TRIED = 3
-#: Most of the cases of a place: this share.
+#: Most of the cases of a place: this share. The others may have constant groups, in which a wrong divisor is none.
 _MOST = 0.7
 #: If each of more cases than these is wrong in a place, and no case outside, that is no accident.
 _FEW = 3
