@@ -70,21 +70,18 @@ def _misread(failure: Failure) -> Predicted:
     return comes_of(failure, g.reshape(-1, g.shape[1]).T)
 
 
-AMBIGUOUS_ON_CPU = tuple(
-    KnownViolation(
-        "CM-V1",
-        "the backward pass reads a contiguous cotangent as if its channels lay last in memory, because those of x do,"
-        " although the strides of an axis of one element say otherwise",
-        links=(f"{SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_backward_cpu)",),
-        failures=("value", "infinite", "nan"),
-        outputs=(output,),
-        devices=("cpu",),
-        ranks=(4, 5),
-        notes=("x transposed", "x leading_transposed", "x middle_transposed"),
-        where="one sample, or one position along an axis",
-        cases=_has_an_axis_of_one,
-        predicts=_misread,
-        always=False,  # few cases have such an axis
-    )
-    for output in ("dx", "dgamma", "dbeta")
+AMBIGUOUS_ON_CPU = KnownViolation(
+    "CM-V1",
+    "the backward pass reads a contiguous cotangent as if its channels lay last in memory, because those of x do,"
+    " although the strides of an axis of one element say otherwise",
+    links=(f"{SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_backward_cpu)",),
+    failures=("value", "infinite", "nan"),
+    outputs=("dx", "dgamma", "dbeta"),
+    devices=("cpu",),
+    ranks=(4, 5),
+    notes=("x transposed", "x leading_transposed", "x middle_transposed"),
+    where="one sample, or one position along an axis",
+    cases=_has_an_axis_of_one,
+    predicts=_misread,
+    always=False,  # few cases have such an axis
 )

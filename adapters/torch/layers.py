@@ -208,7 +208,7 @@ _BATCH_NORM = Departures(
     },
     known_violations=(
         *ON_CPU,
-        *AMBIGUOUS_ON_CPU,
+        AMBIGUOUS_ON_CPU,
         *ON_CUDA,
         second_order_of_beta_alone("BN-G10"),
         *constants_in_forward_mode("BN-G14", "BN-G15", issue="196699"),
