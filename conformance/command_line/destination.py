@@ -53,7 +53,7 @@ def ensure_writable(name: str, option: str = "--json", *, append: bool = False) 
     if path.exists():
         if not os.access(path, os.W_OK):
             raise UnwritableFile(f"{told} is not writable; name another file")
-        if not append and not _is_ours(path):
+        if not append and not _is_ours(path, option):
             raise UnwritableFile(f"{told} would be overwritten, and normspec did not write it; name another file")
         return
     if not path.parent.is_dir():
@@ -65,11 +65,11 @@ def ensure_writable(name: str, option: str = "--json", *, append: bool = False) 
         raise UnwritableFile(f"{told} is in a folder that is not writable; name another file") from None
 
 
-#: Each file that normspec writes has its name within this many bytes.
+#: Each file that normspec writes names it within this many bytes.
 _HEAD = 4096
 
 
-def _is_ours(path: Path) -> bool:
+def _is_ours(path: Path, option: str) -> bool:
     """Whether nothing is lost if this file is replaced: it is empty, no regular file, or one that normspec wrote."""
     if not path.is_file():
         return True
@@ -80,7 +80,17 @@ def _is_ours(path: Path) -> bool:
             head = file.read(_HEAD)
     except OSError:  # it can be written and not read
         return False
+    if _is_markdown(path, option):  # of the user's own pages, many name normspec
+        return not head or head.startswith(_MARK.encode())
     return not head or b"normspec" in head
+
+
+#: The first line of each Markdown file that normspec writes; a reader does not see it.
+_MARK = "<!-- normspec wrote this file and may replace it. -->\n\n"
+
+
+def _is_markdown(path: Path, option: str) -> bool:
+    return option in ("--markdown", "--table") and path.suffix != ".json"
 
 
 #: The usual ending of the file that an option writes.
@@ -114,6 +124,8 @@ def write(name: str, text: str, option: str = "--json", *, append: bool = False)
     if name == STDOUT:
         click.echo(text, nl=False)
         return
+    if not append and _is_markdown(Path(name), option):
+        text = _MARK + text
     data = text.encode("utf-8", "backslashreplace")  # a target's file may have a name that is not text
     try:
         (_append if append else replace_file)(name, data)

@@ -159,7 +159,7 @@ def test_the_command_writes_markdown(tmp_path):
     assert done.return_value == 0
     assert done.stdout.startswith("\nresidual   cpu\n")
     text = path.read_text(encoding="utf-8")
-    assert text.startswith("### residual\n\n| | numpy |\n")
+    assert text.startswith("<!-- normspec wrote this file and may replace it. -->\n\n### residual\n\n| | numpy |\n")
     done = CliRunner().invoke(command, ["numpy", "--op", "residual", "--markdown", "-"], standalone_mode=False)
     assert done.stdout.startswith("### residual\n\n| | numpy |\n")
     done = CliRunner().invoke(command, ["numpy", "--json", "-", "--markdown", "-"])
