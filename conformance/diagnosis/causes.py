@@ -166,9 +166,8 @@ def _descriptions(nameless: Sequence[Search]) -> list[Cause]:
         again = None if pattern is None else describer.again(pattern)
         found = again or describer.described()
         pattern = pattern or found
-        for one in () if found is None else (found, describer.overwritten_beside(found)):
-            if one is not None:
-                causes.append(_cause(search.subject, one.sentence, one.explains[0], one.explains, begins=one.begins))
+        for one in () if found is None else (found, *describer.beside(found)):
+            causes.append(_cause(search.subject, one.sentence, one.explains[0], one.explains, begins=one.begins))
     return causes
 
 

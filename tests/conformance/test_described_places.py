@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from normspec.adapters.numpy.operators.batch_norm import BatchNorm
 from normspec.adapters.numpy.operators.highway import Highway, Paths
+from normspec.adapters.numpy.operators.layer_norm import LayerNorm
 from normspec.adapters.numpy.operators.residual import Residual
 from normspec.adapters.numpy.operators.rows import Array
 from normspec.conformance.requests.implementation_targets import implementation_target
@@ -67,3 +70,29 @@ class BesselInSmallGroups(BatchNorm):
 def test_most_of_a_place_is_told_as_where_it_always_is() -> None:
     """A constant channel is right there too."""
     assert "always where the number of values in a group is 8 or less" in told(BesselInSmallGroups, "batch_norm")
+
+
+class WiderBesideBeta(LayerNorm):
+    """Returns float64 where beta is given."""
+
+    def call(self, *arrays: Any, **settings: Any) -> Any:
+        y = super().call(*arrays, **settings)
+        return y.astype("float64") if arrays[2] is not None else y
+
+
+def test_a_wrong_dtype_is_told_with_its_place() -> None:
+    """Every value is right, so that no description of values would say it."""
+    sentence = told(WiderBesideBeta, "layer_norm")
+    assert "y has dtype float64 where beta is given; every value that was tried is right" in sentence
+
+
+class Squeezed(LayerNorm):
+    """Drops axes of one element."""
+
+    def call(self, *arrays: Any, **settings: Any) -> Any:
+        return super().call(*arrays, **settings).squeeze()
+
+
+def test_a_lone_element_along_an_axis_is_a_place() -> None:
+    """As of a squeeze without an axis."""
+    assert "y has a wrong shape where an axis of x has one element" in told(Squeezed, "layer_norm")

@@ -155,6 +155,8 @@ def _of_shape() -> Iterator[Place]:
         axes = "one axis" if rank == 1 else f"{rank} axes"
         words = f"where x has {axes}", f"where x does not have {axes}"
         yield from _both_ways(*words, lambda steps, rank=rank: steps.x.ndim == rank)
+    lone = "where an axis of x has one element", "where each axis of x has several elements"
+    yield from _both_ways(*lone, lambda steps: 1 in steps.x.shape)
 
 
 def _are_last(steps: FormulaSteps) -> bool:

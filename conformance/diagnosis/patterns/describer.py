@@ -7,7 +7,6 @@ Every word is confirmed on cases that it was not derived from.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from functools import partial
 
 import attrs
 
@@ -15,7 +14,6 @@ from ....spec.identifiers import is_common
 from ....spec.operators import OPERATORS
 from ...cases.case import Case
 from ...engine.folding import priority
-from ...judging.subject import Subject
 from ...judging.verdicts import Result
 from ..search import Search
 from .described_cases import DescribedCases
@@ -31,6 +29,7 @@ from .sentences import RIGHT_GRADIENTS, capitalised, clauses_of, sentence_of, un
 from .special import misread_layouts, misread_special_values
 from .thresholds import thresholds
 from .unused import lacking_in_words, lacking_inputs
+from .wrong_dtypes import wrong_dtypes
 
 #: If fewer of either are wrong, all ordinary cases of the deck are looked at: what few cases show needs all of them.
 _MIN_WRONG = 5
@@ -103,13 +102,26 @@ class Describer:
         explains = self._explained(pattern.wrong, seen)
         return attrs.evolve(pattern, explains=explains) if explains else None
 
-    def overwritten_beside(self, found: Pattern) -> Pattern | None:
-        """What is said of the caller's arrays that a call changes, beside a description that does not explain it."""
-        violated = tuple(name for name in self._violated("CM-P1") if name not in found.explains)
-        if not violated or self.observer.limited:
-            return None
-        words = overwritten_in_words(self.observer.subject, self.cases.fresh(), self.cases.that_violate("CM-P1"))
-        return _in_a_sentence(words, violated)
+    def beside(self, found: Pattern) -> list[Pattern]:
+        """
+        Further descriptions, of what the first does not explain and no wrong value is the reason of.
+
+        These are the caller's arrays that a call changes, and results of a wrong dtype.
+        """
+        if self.observer.limited:
+            return []
+        told = []
+        for violated, in_words in ((self._violated("CM-P1"), self._overwritten), (self._of_types(), self._mistyped)):
+            explains = tuple(name for name in violated if name not in found.explains)
+            if explains and (pattern := _in_a_sentence(in_words(), explains)) is not None:
+                told.append(pattern)
+        return told
+
+    def _overwritten(self) -> str:
+        return overwritten_in_words(self.observer.subject, self.cases.fresh(), self.cases.that_violate("CM-P1"))
+
+    def _mistyped(self) -> str:
+        return wrong_dtypes(self.observer.subject, self.cases.formed(), self.cases.fresh())
 
     # -- what is found is told more exactly ------------------------------------------------------------
 
@@ -221,22 +233,24 @@ class Describer:
         """A description of mistakes that no plain call shows."""
         if self.observer.limited:
             return None
-        kinds: tuple[tuple[str, Callable[[Subject, Sequence[Case]], str]], ...] = (
-            ("CM-P1", partial(overwritten_in_words, shown=self.cases.that_violate("CM-P1"))),
-            ("CM-V", misread_layouts),
-            ("CM-N", misread_special_values),
+        subject = self.observer.subject
+        kinds: tuple[tuple[tuple[str, ...], Callable[[], str]], ...] = (
+            (self._violated("CM-P1"), self._overwritten),
+            (self._of_types(), self._mistyped),
+            (self._violated("CM-V"), lambda: misread_layouts(subject, fresh)),
+            (self._violated("CM-N"), lambda: misread_special_values(subject, fresh)),
         )
         clauses: list[str] = []
         explains: list[str] = []
-        for requirement, find in kinds:
-            violated = self._violated(requirement)
-            words = find(self.observer.subject, fresh) if violated else ""
+        for violated, find in kinds:
+            words = find() if violated else ""
             if words:
                 clauses.append(words)
                 explains += violated
         if clauses:
+            what = "value" if any(one.startswith("CM-T") for one in explains) else "plain call"
             some = any(map(self.observer.is_wrong, (*formed, *fresh)))
-            clauses.append("some plain calls are wrong too" if some else "every plain call that was tried is right")
+            clauses.append(f"some {what}s are wrong too" if some else f"every {what} that was tried is right")
         return _in_a_sentence("; ".join(clauses), tuple(explains))
 
     # -- the violations that a description explains ----------------------------------------------------
@@ -245,6 +259,11 @@ class Describer:
         """The violated requirements whose ids begin with one of these, such as "CM-V", the most telling first."""
         ids = dict.fromkeys(one.requirement for one in self.violations)
         return tuple(sorted((one for one in ids if one.startswith(prefixes)), key=priority))
+
+    def _of_types(self) -> tuple[str, ...]:
+        """The violated requirements on types; those on types beside float32 parameters too, if plain calls violate."""
+        plain = self._violated("CM-T")
+        return (*plain, *self._violated("CM-D2", "CM-D3")) if plain else ()
 
     def _explained(self, wrong: Sequence[WrongResult], seen: Sequence[ObservedResult]) -> tuple[str, ...]:
         """The violations on whose cases one of the described results is wrong, or may be in another call."""
