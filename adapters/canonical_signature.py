@@ -8,9 +8,9 @@ from typing import Any
 
 from ..spec.errors import WrongSignature
 from ..spec.operators import OPERATORS
-from .layers.names import PARAMETERS
+from .layers.names import PARAMETERS, meaning
 from .own_call import EXAMPLES
-from .signatures import lacking_affine, lacking_keywords, signature_of
+from .signatures import lacking_affine, lacking_keywords, misplaced, signature_of
 
 
 def check_signature(function: Callable[..., Any], operator: str, label: str) -> frozenset[str]:
@@ -30,38 +30,61 @@ def check_signature(function: Callable[..., Any], operator: str, label: str) -> 
         raise WrongSignature(
             f"{label}{own} cannot be called as {OPERATORS[operator].signature}: {error}{_hint(signature, operator)}"
         ) from None
-    misplaced = _misplaced_part(signature, operator)
-    if misplaced:
+    if elsewhere := misplaced(signature, OPERATORS[operator].arguments):
         raise WrongSignature(
-            f"{label}{_short_signature(signature)} has {misplaced} in another place than"
+            f"{label}{_short_signature(signature)} has {elsewhere} in another place than"
             f" {OPERATORS[operator].signature}: put it there, since arguments are passed by position"
         )
     return lacking_keywords(signature, operator)
 
 
-def _misplaced_part(signature: inspect.Signature, operator: str) -> str:
-    """A part whose name stands at another position than in the canonical call, where a tensor comes; empty if none."""
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [name for name, one in signature.parameters.items() if one.kind in positional]
-    places = {name: place for place, name in enumerate(OPERATORS[operator].arguments)}
-    roles = (role for role in OPERATORS[operator].roles if role in names and role in places)
-    return next((role for role in roles if names.index(role) != places[role]), "")
+def check_vjp_signature(function: Callable[..., Any] | None, operator: str, label: str) -> None:
+    """
+    Raise WrongSignature unless NAME_vjp of a normalisation binds its canonical call.
+
+    That of a composed operator has its parts' leaves too, as its author likes.
+    """
+    signature, record = None if function is None else signature_of(function), OPERATORS[operator]
+    if signature is None or record.composed:
+        return
+    try:
+        signature.bind(*record.arguments, "g", **dict.fromkeys(record.settings))
+    except TypeError as error:
+        tensors = ", ".join((*record.arguments, "g"))
+        raise WrongSignature(
+            f"{label}_vjp{_short_signature(signature)} cannot be called as {operator}_vjp({tensors}, *,"
+            f" {', '.join(record.settings)}): {error}"
+        ) from None
 
 
 def _hint(signature: inspect.Signature, operator: str) -> str:
     """What to declare for a function that takes x but not every setting, gamma and beta; or that it needs a wrapper."""
+    wrap = f"write a function {OPERATORS[operator].signature} that calls it, and check that"
+    if next(iter(signature.parameters), "") == "self":
+        return "; it is a method of a class: check that of an object, named as obj.method, or the class"
+    if unknown := _unknown(signature, operator):
+        return f"; nothing is passed as {' and '.join(unknown)}: {wrap}"
     if (moved := _moved(signature, operator)) is not None:
         name, argument = moved
-        return (
-            f"; {name} stands in another place than {argument}, and no declaration changes that: write a function"
-            f" {OPERATORS[operator].signature} that calls it, and check that"
-        )
+        return f"; {name} does not stand where {argument} is passed, and no declaration changes that: {wrap}"
     lacking = [name for name in OPERATORS[operator].settings if name not in signature.parameters]
     affine = lacking_affine(signature, operator)
     if not (lacking or affine) or len(signature.parameters) < len(OPERATORS[operator].arguments) - 2:
         return ""
     fixed = [f"{name}={EXAMPLES[name]}" for name in lacking] + [f"{name}=none" for name in affine]
     return f"; what it has of its own, or lacks, can be declared, such as --fixed {','.join(fixed)}"
+
+
+def _unknown(signature: inspect.Signature, operator: str) -> list[str]:
+    """The arguments by keyword that the function needs and no call has, whatever is declared."""
+    known = {*OPERATORS[operator].settings, *OPERATORS[operator].optional}
+    return [
+        name
+        for name, one in signature.parameters.items()
+        if one.kind is inspect.Parameter.KEYWORD_ONLY
+        and one.default is inspect.Parameter.empty
+        and not {name, meaning(name)} & known
+    ]
 
 
 def _moved(signature: inspect.Signature, operator: str) -> tuple[str, str] | None:

@@ -17,7 +17,7 @@ from .bridge import Bridge
 from .declarations import Declarations
 from .fixed import FixedSettings, parameter_choices
 from .layers.names import meaning
-from .signatures import lacking_affine, lacking_keywords, signature_of
+from .signatures import lacking_affine, lacking_keywords, misplaced, signature_of
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,11 @@ class OwnCall:
                 raise WrongSignature(
                     f"{label} takes no {' and no '.join(missing)}: say what it has of its own,"
                     f" --fixed {','.join(f'{name}={EXAMPLES[name]}' for name in missing)}"
+                )
+            if elsewhere := misplaced(signature, tensors):
+                raise WrongSignature(
+                    f"{label} has {elsewhere} in another place than ({', '.join(tensors)}): put it there, since"
+                    " arguments are passed by position"
                 )
         first = declared.layout == "channels-first" and record.groups is Groups.TRAILING
         fixed = _fixed(operator, declared, lacking)

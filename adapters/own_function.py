@@ -20,7 +20,7 @@ from ..spec.errors import (
 )
 from ..spec.operators import OPERATORS
 from .binding import Binding
-from .canonical_signature import check_signature
+from .canonical_signature import check_signature, check_vjp_signature
 from .declarations import NOTHING_DECLARED, Declarations
 from .definition import with_definition
 from .fixed import FixedSettings
@@ -171,6 +171,8 @@ def _target(
         call = own.canonical_call(call, folder.BRIDGE)
         # Of a function's hand-written derivatives, only the vjp can be called with arguments that are not canonical.
         derivatives = {"vjp": own.canonical_vjp(derivatives["vjp"], folder.BRIDGE)} if "vjp" in derivatives else {}
+    else:
+        check_vjp_signature(derivatives.get("vjp"), operator, label)
     binding = Binding(
         operator,
         label,

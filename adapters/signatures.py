@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 from ..spec.errors import WrongSignature, one_line
@@ -23,6 +24,21 @@ def signature_of(function: Any) -> inspect.Signature | None:
         return inspect.signature(attribute(function, "forward") if has_modes(function) else function)
     except Exception:  # an object of the target that raises
         return None
+
+
+def misplaced(signature: inspect.Signature, passed: Sequence[str]) -> str:
+    """
+    The parameter whose name tells of another tensor or part than the one passed in its place; empty if none does.
+
+    ``passed``: what is passed by position, in order. A name is told by `PARAMETERS`, or is that of the operator itself.
+    """
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [name for name, one in signature.parameters.items() if one.kind in positional]
+    for name, argument in zip(names, passed):
+        told = [one for one in passed if name.lower() in (one, *PARAMETERS.get(one, ()))]
+        if told and argument not in told:
+            return name
+    return ""
 
 
 def lacking_keywords(signature: inspect.Signature | None, operator: str) -> frozenset[str]:

@@ -6,6 +6,9 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+import numpy as np
+
+from ...adapters.same_bits import same_bits
 from ...spec.errors import PART_ERRORS, BadOutput, TakesNoPart, TargetRaised, Unsupported
 from ...spec.parts import Part, every_part
 from ..cases.case import Case
@@ -119,7 +122,8 @@ def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
         for role in _each_part(case)
     }
     in_order = (one for calls in raised.values() for one in (*calls, later))
-    subject.prefetch(case, (partial(subject.outputs, one, "inference") for one in in_order))
+    subject.prefetch(case, (partial(subject.outputs, one, "inference") for one in (later, *in_order)))
+    before = subject.outputs(later, mode="inference")["y"]
     for role, calls in raised.items():
         for error, bad in zip(PART_ERRORS, calls, strict=True):
             words = _came_instead(subject, bad)
@@ -127,17 +131,22 @@ def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
             yield Finding(bad, violated=bool(words), output="y", note=note)
             if words:
                 return
-        yield _after_exception(subject, later, role)
+        yield _after_exception(subject, later, before, role)
 
 
-def _after_exception(subject: Subject, later: Case, role: str) -> Finding:
-    """Judge a call of other values that follows one in which a part raised: nothing of that one may be left."""
+def _after_exception(subject: Subject, later: Case, before: np.ndarray, role: str) -> Finding:
+    """
+    Judge a call of other values that follows one in which a part raised: nothing of that one may be left.
+
+    ``before``: the y of the same call before any part raised. If it was wrong already, the formula judges that.
+    """
     note = f"{role} raised in the last call"
     try:
         y = subject.outputs(later, mode="inference")["y"]
     except TargetRaised as raised:
         return Finding(later, violated=True, output="y", note=f"{note}, and this one raised {raised}", failure="raises")
-    return subject.judge_output(later, "y", y, note=note)
+    found = subject.judge_output(later, "y", y, note=note)
+    return Finding(later, violated=False) if found.violated and same_bits(y, before) else found
 
 
 def _came_instead(subject: Subject, bad: Case) -> str:

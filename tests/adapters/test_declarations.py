@@ -258,8 +258,14 @@ def test_a_parameter_in_a_later_place_needs_a_wrapper():
     def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
         return input
 
-    with pytest.raises(WrongSignature, match="weight stands in another place than gamma, and no declaration changes"):
+    with pytest.raises(WrongSignature, match="weight does not stand where gamma is passed, and no declaration changes"):
         from_callable(layer_norm, None, "numpy")
+
+
+def test_a_name_in_another_place_is_told_beside_a_declaration():
+    """What is left of the arguments is passed by position too."""
+    with pytest.raises(WrongSignature, match=r"has bias in another place than \(x, gamma, beta\): put it there"):
+        from_callable(lambda x, bias, weight, eps: x, ("layer_norm",), "numpy", Declarations(fixed={"axes": "-1"}))
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,13 @@ def test_one_operator_of_several(write):
         (lambda x: x, r"\(x\) cannot be called as layer_norm\(x, gamma, beta, \*, eps, axes\): too many positional"),
         (lambda x, gamma, beta, *, axes: x, "unexpected keyword argument 'eps'"),
         (lambda x, gamma, beta, scale, *, eps, axes: x, "missing a required argument: 'scale'"),
-        (lambda x, gamma, beta, *, eps, axes, stash: x, "missing a required.*argument: 'stash'"),
+        (
+            lambda x, gamma, beta, *, eps, axes, stash: x,
+            "missing a required.*argument: 'stash'; nothing is passed as st",
+        ),
+        (lambda x, weight, bias, *, epsilon, axis: x, "nothing is passed as axis: write a function layer_norm"),
+        (Callable.__call__, "it is a method of a class: check that of an object"),
+        (lambda x, axes, gamma, beta, eps: x, "gamma does not stand where gamma is passed, and no declaration"),
         (Callable, "Callable is a class: give a function, or an instance"),
     ],
 )
@@ -181,10 +187,46 @@ def test_wrong_signature(function, message):
         resolve(function, op="layer_norm", framework="numpy")
 
 
-def test_a_part_in_the_place_of_a_tensor():
-    """Parts and tensors are passed by position, so a sublayer that comes last would get beta."""
-    with pytest.raises(WrongSignature, match=r"has sublayer in another place than pre_norm\(x, sublayer, gamma, beta"):
-        resolve(lambda x, gamma, beta, sublayer, *, eps: x, op="pre_norm", framework="numpy")
+@pytest.mark.parametrize(
+    ("function", "operator", "name"),
+    [
+        (lambda x, gamma, beta, sublayer, *, eps: x, "pre_norm", "gamma"),
+        (lambda x, gate, transform: x, "highway", "gate"),
+        (lambda x, beta, gamma, *, eps, axes: x, "layer_norm", "beta"),
+        (lambda x, bias, weight, *, eps, axes: x, "layer_norm", "bias"),
+        (lambda gamma, beta, x, *, eps, axes: x, "layer_norm", "gamma"),
+        (lambda x, beta, gamma, *, eps, groups, channel_axis: x, "group_norm", "beta"),
+        (
+            lambda x, running_mean, running_var, gamma, beta, *, eps, momentum, training, channel_axis: x,
+            "batch_norm",
+            "running_mean",
+        ),
+    ],
+)
+def test_a_name_in_another_place(function, operator, name):
+    """Tensors and parts are passed by position, so that each would get another: gamma beta, a sublayer gamma."""
+    with pytest.raises(WrongSignature, match=rf"has {name} in another place than {operator}\(x, .*: put it there"):
+        resolve(function, op=operator, framework="numpy")
+
+
+def test_a_vjp_with_other_arguments_is_refused():
+    """It would raise at each call: nothing would be judged, and nothing told of what it lacks."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        return x
+
+    layer_norm.vjp = lambda x, gamma, beta, *, eps, axes: x
+    told = (
+        r"vjp\(x, gamma, beta, \*, eps, axes\) cannot be called as layer_norm_vjp\(x, gamma, beta, g, \*, eps, axes\)"
+    )
+    with pytest.raises(WrongSignature, match=told):
+        resolve(layer_norm, framework="numpy")
+
+
+@pytest.mark.parametrize("function", [lambda x, weight, bias, *, eps, axes: x, lambda x, g, b, *, eps, axes: x])
+def test_usual_names_in_their_place(function):
+    """They are those of gamma and beta."""
+    assert resolve(function, op="layer_norm", framework="numpy").bindings
 
 
 def test_signature_is_shown_without_its_objects():

@@ -206,6 +206,26 @@ def test_a_call_after_one_that_was_broken_off() -> None:
     assert verdicts(run(function("highway", unlocking), **about)) == {"CM-C7": "pass"}
 
 
+def test_what_is_wrong_before_a_part_raises_is_not_left_by_it() -> None:
+    """CM-C7: a wrong formula is judged by its own requirement. One that an exception leaves wrong is judged here."""
+    made, broken = VARIANT["hw-plain"].build(), []
+
+    def wrong(*arguments: Any, **settings: Any) -> Any:
+        return -made.call(*arguments, **settings)
+
+    def wrong_from_then_on(*arguments: Any, **settings: Any) -> Any:
+        try:
+            y = made.call(*arguments, **settings)
+        except Exception:
+            broken.append(True)
+            raise
+        return -y if broken else y
+
+    about = {"requirements": {"CM-C7"}}
+    assert verdicts(run(function("highway", wrong), **about)) == {"CM-C7": "pass"}
+    assert verdicts(run(function("highway", wrong_from_then_on), **about)) == {"CM-C7": "fail"}
+
+
 SIBLINGS = """
 import numpy
 from normspec.adapters.numpy.operators.layer_norm import LayerNorm
