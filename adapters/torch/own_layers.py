@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.func import functional_call
+from torch.nn.utils import parametrize
 from torch.overrides import TorchFunctionMode
 
 from ...spec.errors import WrongSignature
@@ -38,6 +39,18 @@ class TorchKit(Kit):
     def tensors(self, layer: nn.Module) -> dict[str, LayerTensor]:
         if isinstance(layer, torch.jit.ScriptModule):
             raise WrongSignature("a scripted module cannot be given other parameters: name the module as it was before")
+        for module in layer.modules():
+            if parametrize.is_parametrized(module):  # what is passed as its weight would not be its parameter
+                name = next(iter(module.parametrizations))
+                raise WrongSignature(
+                    f"{type(layer).__name__} computes its {name} from other parameters, so that none can be given: check"
+                    f" it without that, after torch.nn.utils.parametrize.remove_parametrizations(layer, {name!r})"
+                )
+        if any(map(nn.parameter.is_lazy, (*layer.parameters(), *layer.buffers()))):
+            raise WrongSignature(
+                f"{type(layer).__name__} gets its size from its first call: name the class that is given a size, or a"
+                " layer that was called once"
+            )
         found = {name: LayerTensor(tuple(one.shape), True) for name, one in layer.named_parameters()}
         return {**found, **{name: LayerTensor(tuple(one.shape), False) for name, one in layer.named_buffers()}}
 
