@@ -45,12 +45,12 @@ def momentum_of(layers: Layers) -> float:
     used.
     """
     said = _attribute_number(layers, "momentum")
-    try:
-        _, mean, _ = trial_results(layers, np.ones(shape_of(layers, rank_of(layers))), training=True)
-    except Exception:  # the layer takes no training call, so no training case is judged
-        measured = None
-    else:
-        measured = float(np.median(mean))
+    measured = _measured_momentum(layers)
+    if said is None and measured != _measured_momentum(layers):
+        raise WrongSignature(
+            f"{layers.label} gives a new batch another weight in each call, as an average over all batches does:"
+            " give it a momentum, or say --fixed training=no to check it in inference"
+        )
     if said is None and measured == 0:
         raise WrongSignature(
             f"{layers.label} has no attribute that says its momentum, and its running mean stays what it is: say"
@@ -60,6 +60,15 @@ def momentum_of(layers: Layers) -> float:
         return 0.0 if measured is None else _short_number(measured) or measured
     candidates = (1.0 - said, said) if layers.kit.old_momentum else (said, 1.0 - said)
     return candidates[0] if measured is None else min(candidates, key=lambda one: abs(one - measured))
+
+
+def _measured_momentum(layers: Layers) -> float | None:
+    """The weight of a batch of ones beside a running mean of zeros; None if the layer takes no training call."""
+    try:
+        _, mean, _ = trial_results(layers, np.ones(shape_of(layers, rank_of(layers))), training=True)
+    except Exception:  # no training case is judged
+        return None
+    return float(np.median(mean))
 
 
 def _attribute_number(layers: Layers, key: str) -> float | None:

@@ -43,8 +43,8 @@ class TorchKit(Kit):
             if parametrize.is_parametrized(module):  # what is passed as its weight would not be its parameter
                 name = next(iter(module.parametrizations))
                 raise WrongSignature(
-                    f"{type(layer).__name__} computes its {name} from other parameters, so that none can be given: check"
-                    f" it without that, after torch.nn.utils.parametrize.remove_parametrizations(layer, {name!r})"
+                    f"{type(layer).__name__} computes its {name} from other parameters, so that none can be given:"
+                    f" check it without that, after torch.nn.utils.parametrize.remove_parametrizations(layer, {name!r})"
                 )
         if any(map(nn.parameter.is_lazy, (*layer.parameters(), *layer.buffers()))):
             raise WrongSignature(
@@ -63,12 +63,14 @@ class TorchKit(Kit):
         del sample
         if any(one.training is not training for one in layer.modules()):  # it may empty what is kept between calls
             layer.train(training)
-        # Buffers are lent too, as copies: a call's changes, such as to a count of batches, do not reach the next call,
-        # and transformations of torch.func refuse changes to tensors from outside them.
-        tensors = {name: buffer.clone() for name, buffer in layer.named_buffers()}
+        # Buffers are lent too, as copies: transformations of torch.func refuse changes to tensors from outside them.
+        buffers = dict(layer.named_buffers())
+        tensors = {name: buffer.clone() for name, buffer in buffers.items()}
         changes = {name for name in tensors if name in lent}
         tensors.update({name: value.clone() if name in changes else value for name, value in lent.items()})
         y = functional_call(layer, tensors, (x,))
+        # What is no argument of the operator stays, such as a count of batches: the next call may depend on it.
+        _keep({name: (buffer, tensors[name]) for name, buffer in buffers.items() if name not in changes})
         return y, tensors
 
     def reshaped(self, tensor: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
@@ -82,6 +84,14 @@ class TorchKit(Kit):
             call()
         known = {binding.name: binding for binding in (*layers.BINDINGS, *rms_norm.BINDINGS, *group_norm.BINDINGS)}
         return known.get(f"torch.nn.functional.{operator}") if operator in called.names else None
+
+
+def _keep(changed: Mapping[str, tuple[torch.Tensor, torch.Tensor]]) -> None:
+    """Write what a call made of its copies into the buffers; not what belongs to a transformation of torch.func."""
+    with torch.no_grad():
+        for buffer, value in changed.values():
+            if buffer.shape == value.shape and not torch._C._functorch.is_functorch_wrapped_tensor(value):
+                buffer.copy_(value)
 
 
 class _Functions(TorchFunctionMode):

@@ -19,6 +19,7 @@ from .composed_deck import DERIVATIVES as COMPOSED_DERIVATIVES
 from .composed_deck import composed_deck
 from .description import NEGLIGIBLE_EPS, Description, Kinds
 from .every_layout import every_layout_deck
+from .images import images_deck
 from .large import large_deck
 from .large_derivatives import large_derivatives_deck
 from .parameters import BALANCED, HUGE, LATE, NEGATIVE, VAST
@@ -359,7 +360,8 @@ def deck(operator: str, profile: str, seed: int) -> list[Description]:
 
 def _of_size(operator: str, profile: str) -> list[Description]:
     """The sweep of sizes, other cases of large data, and the repeated calls."""
-    found = size_deck(operator, profile) + large_deck(operator, profile) + repeated_deck(operator, profile)
+    found = size_deck(operator, profile) + images_deck(operator, profile)
+    found += large_deck(operator, profile) + repeated_deck(operator, profile)
     if profile == "quick":
         return found
     derivatives = COMPOSED_DERIVATIVES if OPERATORS[operator].composed else frozenset(_NESTED)

@@ -60,6 +60,8 @@ class Description:
     samples: int | None = None
     #: GroupNorm: the number of channels in a group, unless the number of values decides it.
     width: int | None = None
+    #: Channels: the extents of the axes besides samples and channels, as far as the number of values agrees with them.
+    positions: tuple[int, ...] | None = None
     #: Composed operators: the recipe of their parts (recipes.py), how gate or fusion logits are drawn, and the number
     #: of branches.
     recipe: str = ""

@@ -67,7 +67,13 @@ def _around_channels(description: Description) -> tuple[int, ...]:
     n, rank, samples = description.n, description.rank, description.samples
     if samples is None or n % samples or rank == 2:
         return factor(n, rank - 1)
-    return (samples, *factor(n // samples, rank - 2))
+    return (samples, *_positions(description, n // samples))
+
+
+def _positions(description: Description, number: int) -> tuple[int, ...]:
+    """The extents of so many positions: those that the description names if they agree, else about equal ones."""
+    axes, named = max(description.rank - 2, 1), description.positions
+    return named if named and (len(named), math.prod(named)) == (axes, number) else factor(number, axes)
 
 
 def _samples(description: Description) -> int:
@@ -87,9 +93,9 @@ def _within_group(description: Description) -> tuple[int, tuple[int, ...]]:
     """How many channels a group has, and the shape of its positions: few or many channels by the parity of the rank."""
     n, rank = description.n, description.rank
     if OPERATORS[description.operator].channels_alone:
-        return 1, () if (n, rank) == (1, 2) else factor(n, max(rank, 3) - 2)
+        return 1, () if (n, rank) == (1, 2) else _positions(description, n)
     if description.width and n % description.width == 0 and rank > 2:
-        return description.width, factor(n // description.width, rank - 2)
+        return description.width, _positions(description, n // description.width)
     if rank == 2:
         return n, ()
     sizes = factor(n, rank - 1)

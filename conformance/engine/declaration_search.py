@@ -175,9 +175,19 @@ class _Search:
         # The costly ones last, and the smaller cases first: most changes are rejected by the first few.
         violations.sort(key=lambda result: (result.requirement in COSTLY, elements(result.violated_on)))
         for change in itertools.islice(self._surviving(violations), _MOST_JUDGED):
+            if not self._all_show_again(violations):
+                return ()
             if self._conforms_under(change):
                 return tuple(f"{key}={value}" for key, value in change.items())
         return ()
+
+    def _all_show_again(self, violations: Sequence[Result]) -> bool:
+        """
+        Whether each violation shows again without any change.
+
+        If one does not, earlier calls decide, as in code that is wrong in its first call: no declaration is about that.
+        """
+        return all(stays_violated(*self._asked_again({}, one), one.violated_on) for one in violations)
 
     def _surviving(self, violations: Sequence[Result]) -> Iterator[Change]:
         """The candidates that remove the violations of all violated cases, smaller sets first."""

@@ -222,7 +222,7 @@ def _description(operator: str, value: Any, place: str) -> Description:
         **dict.fromkeys(_PERHAPS_INTEGERS, perhaps(whole)),
         **dict.fromkeys(_FLAGS, flag),
         **dict.fromkeys(("eps", "momentum"), hexadecimal),
-        **dict.fromkeys(("features", "leading"), perhaps(_sizes)),
+        **dict.fromkeys(("features", "leading", "positions"), perhaps(_sizes)),
         "operator": lambda one, at: among(one, (operator,), at),
         "groups": _groups,
         "requirements": lambda one, at: frozenset(text(name, at) for name in items(one, at)),

@@ -81,16 +81,19 @@ def place_of_wrong_cases(
     The place of whole cases of which each has something wrong, and none outside; None if there is none.
 
     It may be where two things hold at once: a part is given, and x has three axes. With ``mostly``, most of its cases
-    have something wrong; then it does not begin at some size, since large cases are few.
+    have something wrong; then it does not begin at some size, since large cases are few. Still fewer cases are in one
+    place: some size separates their wrong ones by chance.
     """
-    every = [*seen, *fresh]
-    if (place := _of_wrong_cases(operator, every, mostly=mostly)) is not None:
+    every, whole = [*seen, *fresh], [one for one in case_places(operator) if not one.counts]
+    if (
+        place := _of_wrong_cases([*whole, *_by_size(operator, every, mostly=mostly)], every, mostly=mostly)
+    ) is not None:
         return place
-    for outer in (one for one in case_places(operator) if not one.counts):
+    for outer in whole:
         part = share(outer, every, explaining=True)
         if part is None or not part.outside or part.cases_wrong <= _FEW:
             continue
-        inner = _of_wrong_cases(operator, [one for one in every if _is_inside(one, outer)], mostly=mostly)
+        inner = _of_wrong_cases(whole, [one for one in every if _is_inside(one, outer)], mostly=mostly)
         if inner is not None and inner.words.startswith(_WHERE):
             return _both(outer, inner)
     return None
@@ -110,10 +113,13 @@ def _both(outer: Place, inner: Place) -> Place:
     return Place(f"{outer.words} {then}", lambda one: where(one, outer) & where(one, inner))
 
 
-def _of_wrong_cases(operator: str, every: Sequence[ObservedResult], *, mostly: bool) -> Place | None:
-    by_size = [one for one in measures(operator) if one.whole and not one.numbers]
-    sizes = measured_places(every, [attrs.evolve(one, sides=(-1.0,)) for one in by_size] if mostly else by_size)
-    for place in (*(one for one in case_places(operator) if not one.counts), *sizes):
+def _by_size(operator: str, every: Sequence[ObservedResult], *, mostly: bool) -> Iterator[Place]:
+    counted = [one for one in measures(operator) if one.whole and not one.numbers]
+    yield from measured_places(every, [attrs.evolve(one, sides=(-1.0,)) for one in counted] if mostly else counted)
+
+
+def _of_wrong_cases(places: Sequence[Place], every: Sequence[ObservedResult], *, mostly: bool) -> Place | None:
+    for place in places:
         part = share(place, every, explaining=True)
         if part is None or not (part.explains and part.contrasts):
             continue

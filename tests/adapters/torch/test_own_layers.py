@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+import normspec
 from normspec.adapters.declarations import Declarations
 from normspec.adapters.own_function import from_callable
 from normspec.adapters.targets import resolve
@@ -297,9 +298,15 @@ def scripted():
         return torch.jit.script(nn.LayerNorm(8))
 
 
+def parametrized():
+    """What is lent as its weight would not be the weight that it computes."""
+    return nn.utils.parametrizations.weight_norm(nn.LayerNorm(8), dim=0)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (parametrized, r"computes its weight from other parameters.*remove_parametrizations\(layer, 'weight'\)"),
         (with_a_lock, "cannot be copied and given other parameters: TypeError"),
         (scripted, "name the module as it was before"),
     ],
@@ -309,6 +316,40 @@ def test_a_layer_that_cannot_be_copied_or_lent_parameters_is_told(make, message)
     layer = make()
     with pytest.raises(WrongSignature, match=message):
         fixed_of(layer, "layer_norm")
+
+
+def test_a_layer_without_a_size_is_told():
+    """It gets its parameters in the first call."""
+    with pytest.raises(WrongSignature, match="LazyBatchNorm1d gets its size from its first call: name the class"):
+        fixed_of(nn.LazyBatchNorm1d(), "batch_norm")
+
+
+class FrozenAfterTheFirstBatch(nn.BatchNorm2d):
+    """Updates its running statistics in the first batch alone, which it knows by a buffer that is no argument."""
+
+    def forward(self, x):
+        if not self.training:
+            return super().forward(x)
+        self.num_batches_tracked.add_(1)
+        weight = self.momentum if int(self.num_batches_tracked) == 1 else 0.0
+        return nn.functional.batch_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias, True, weight, self.eps
+        )
+
+
+def test_what_a_layer_keeps_in_its_buffers_reaches_the_next_call():
+    """Else each call would be a first one, and a layer that is wrong from the second batch on would conform."""
+    options = {"op": "batch_norm", "only": "BN-S1", "dtypes": ["float32"], "profile": "quick"}
+    assert not normspec.check(FrozenAfterTheFirstBatch, **options).conforms
+    assert normspec.check(nn.BatchNorm2d, **options).conforms
+
+
+def test_an_average_over_all_batches_has_no_momentum():
+    """It is refused where it would be trained, and judged in inference."""
+    layer = nn.BatchNorm2d(3, momentum=None)
+    with pytest.raises(WrongSignature, match="gives a new batch another weight in each call, as an average over all"):
+        fixed_of(layer, "batch_norm")
+    assert fixed_of(layer, "batch_norm", fixed={"training": "no"})[0].training is False
 
 
 def test_a_declared_layout_is_not_questioned():
