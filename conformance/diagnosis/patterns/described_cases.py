@@ -14,6 +14,7 @@ from ...cases.description import Description
 from ...cases.generate import generate
 from ...engine.modes import cases_in, quick_cases
 from ...judging.verdicts import Result
+from ...requests.profiles import profile_of
 from ..chosen_cases import FRESH_SEED, of_every_kind
 from ..contrasts import with_cotangents_apart, with_new_statistics
 from ..extremes import tamed
@@ -53,6 +54,11 @@ class DescribedCases:
         generated = cases_in(self.observer.subject.mode, generate(self.observer.operator, FRESH_SEED, _CASES))
         ordinary = [one for one in generated if _is_ordinary(one)]
         return self._made(tamed(one) for one in (*ordinary, *self._of_deck(FRESH_SEED, every=every)))
+
+    def of_standard(self) -> list[Case]:
+        """The ordinary cases of `standard`, which has more choices of axes and parameters than `quick`."""
+        deck = profile_of("standard").cases(self.observer.operator, FRESH_SEED)
+        return self._made(one for one in cases_in(self.observer.subject.mode, deck) if _is_ordinary(one))
 
     def shown(self) -> list[Description]:
         """The cases that show violations."""

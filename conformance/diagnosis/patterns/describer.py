@@ -191,6 +191,7 @@ class Describer:
             if found is not None:
                 return found
             wrong = [self.results.at_all_sizes(one, seen, seen_fresh) for one in wrong]
+        wrong = [self.results.in_every_case(one, seen, seen_fresh) for one in wrong]
         explains = self._explained(wrong, seen)
         if not explains:
             return None

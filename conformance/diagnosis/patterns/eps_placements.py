@@ -30,6 +30,8 @@ class EpsPlacement:
     #: For a limit: V is the larger (1) or the smaller (-1) of base and k slope, plus ``added``.
     limit: int = 0
     added: _Quantity = lambda spread, eps: 0.0
+    #: The one k that is meant, if any other would be a second mistake in the same term.
+    only: float | None = None
 
     def of_groups(self, spread: Array, eps: float) -> tuple[Array, Array]:
         """Base and slope of each group."""
@@ -117,6 +119,7 @@ EPS_PLACEMENTS: tuple[EpsPlacement, ...] = (
             lambda k, dtype=dtype: f"sqrt(var + {_multiple(k, f'eps rounded to {dtype}')})",
             _spread,
             lambda q, eps, dtype=dtype: float(FORMATS[dtype].dtype.type(eps)),
+            only=1.0,
         )
         for dtype in ("float16", "bfloat16")
     ),

@@ -32,6 +32,8 @@ class Place:
     words: str
     #: Which elements of a result are in it, as an array that broadcasts; None if the place does not apply to the case.
     among: Quantity
+    #: Whether it is where two things hold at once. Such places are many: a few cases may agree with one by chance.
+    both: bool = False
 
     @property
     def counts(self) -> bool:

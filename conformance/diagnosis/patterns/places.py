@@ -110,7 +110,7 @@ def _is_inside(one: ObservedResult, place: Place) -> bool:
 def _both(outer: Place, inner: Place) -> Place:
     """The place where both are."""
     then = f"and {inner.words[len(_WHERE) :]}" if _WHERE in outer.words else inner.words
-    return Place(f"{outer.words} {then}", lambda one: where(one, outer) & where(one, inner))
+    return Place(f"{outer.words} {then}", lambda one: where(one, outer) & where(one, inner), both=True)
 
 
 def _by_size(operator: str, every: Sequence[ObservedResult], *, mostly: bool) -> Iterator[Place]:

@@ -64,11 +64,29 @@ class ResultDescriber:
         """How a result is wrong; formed anew if the place is a number and a size that was tried refutes it."""
         if wrong.place is None or not wrong.place.counts or wrong.shown_by:
             return wrong
-        known = {id(one.case) for one in (*seen, *fresh)}
-        probed = [one for one in self._observer.probed(wrong.name) if id(one.case) not in known]
-        if not any(_refutes(one, wrong) for one in probed):
+        return self._unless_refuted(wrong, seen, fresh, self._observer.probed(wrong.name))
+
+    def in_every_case(
+        self, wrong: WrongResult, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult]
+    ) -> WrongResult:
+        """How a result is wrong; formed anew if its place is of two conditions and a case of `standard` refutes it."""
+        if wrong.place is None or not wrong.place.both or wrong.shown_by or self._observer.limited:
             return wrong
-        again = self._wrong(wrong.name, [*seen, *probed[::2]], [*fresh, *probed[1::2]])
+        every = self._observer.observed(self.cases.of_standard())
+        return self._unless_refuted(wrong, seen, fresh, [one for one in every if one.name == wrong.name])
+
+    def _unless_refuted(
+        self,
+        wrong: WrongResult,
+        seen: Sequence[ObservedResult],
+        fresh: Sequence[ObservedResult],
+        probed: Sequence[ObservedResult],
+    ) -> WrongResult:
+        known = {id(one.case) for one in (*seen, *fresh)}
+        others = [one for one in probed if id(one.case) not in known]
+        if not any(_refutes(one, wrong) for one in others):
+            return wrong
+        again = self._wrong(wrong.name, [*seen, *others[::2]], [*fresh, *others[1::2]])
         return wrong if again is None else again
 
     @property

@@ -231,5 +231,7 @@ def _number(placement: EpsPlacement, allowed: Interval) -> float | None:
         return None
     if not allowed.known(right or 0.0) and not allowed.low <= 0 <= allowed.high:
         return None
+    if placement.only is not None:
+        return placement.only if allowed.low <= placement.only <= allowed.high else None
     number = simplest(allowed)
     return number if not number or _SMALLEST_NUMBER <= abs(number) <= _LARGEST_NUMBER else None
