@@ -36,7 +36,7 @@ _KINDS: Kinds = tuple(("normal", index) for index in range(9))
 
 
 def absent_parameters_deck(operator: str, profile: str) -> list[Description]:
-    """The cases of a normalisation, each in every layout of x too."""
+    """The cases of a normalisation, each in every layout of x too, and in the framework's inference mode."""
     record = OPERATORS[operator]
     plain = Description(operator, 1, _KINDS, eps=NEGLIGIBLE_EPS, fast_only=True)
     choices = _CHOICES if "beta" in record.arguments else _CHOICES_OF_GAMMA
@@ -47,7 +47,7 @@ def absent_parameters_deck(operator: str, profile: str) -> list[Description]:
             step, each = (len(choices) + 1, each) if len(several) > 1 else (1, each[:-1])
             each = [each[(place * step + place // len(each)) % len(each)]]
         for fields, (gamma, beta) in each:
-            requirements = frozenset(("LN-F6", "CM-V1") if "none" in (gamma, beta) else ("CM-V1",))
+            requirements = frozenset(("CM-V1", "LN-L15", *(("LN-F6",) if "none" in (gamma, beta) else ())))
             if (gamma, beta) == ("none", "none") and fields.get("samples") and fields["rank"] > 2:
                 fields = _of_one_sample(record, fields)
             found.append(attrs.evolve(plain, gamma=gamma, beta=beta, requirements=requirements, **fields))
