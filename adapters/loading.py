@@ -106,6 +106,8 @@ def _explained(where: str, module: str | None = None) -> Iterator[None]:
         if error.name == root and (command := _how_to_install(root)):
             who = "" if module is not None and module.partition(".")[0] == root else f"{where} imports "
             raise FrameworkMissing(f"{who}{root}{', which' if who else ''} is not installed: {command}") from error
+        if module is not None and os.path.isfile(module):
+            raise NotImportable(f"{module} is a file whose name does not end in .py: rename it") from error
         if module is not None and error.name and (module == error.name or module.startswith(error.name + ".")):
             raise NotImportable(f"no module named {error.name!r}: install it, or run where its directory is") from error
         raise NotImportable(f"{where} does not import: {one_line(error)}") from error

@@ -106,6 +106,9 @@ def check_target(target: str, framework: str | None = None, *, elsewhere: bool =
         raise UnknownTarget(f"unknown target {target!r}: a file is named with its ending, {target}.py")
     elif os.path.isdir(target):
         raise UnknownTarget(f"{target} is a folder: name a file in it, such as {os.path.join(target, 'FILE.py')}:NAME")
+    elif "." in target and all(part.isidentifier() for part in target.split(".")):
+        module, _, name = target.rpartition(".")
+        raise UnknownTarget(f"unknown target {target!r}: a colon parts a module from what it has, {module}:{name}")
     else:
         raise UnknownTarget(f"unknown target {target!r}{choices(target, TARGETS)}, {_FORMS}, exec:COMMAND")
 

@@ -100,11 +100,11 @@ def _explained() -> Iterable[str]:
     from ...spec.conventions import CONVENTIONS
     from ...spec.errata import errata
     from ...spec.words import words
-    from ..explaining.explaining import ALL, FAULTS
+    from ..explaining.explaining import ALL, FAULTS, SOUND
     from ..faults import registered
 
     faults = (fault.name for fault in registered())
-    return (*_selections(), *errata(), *_operators(), *CONVENTIONS, *words(), ALL, FAULTS, *faults)
+    return (*_selections(), *errata(), *_operators(), *CONVENTIONS, *words(), ALL, FAULTS, SOUND, *faults)
 
 
 TARGETS = completing(_targets, files=True)

@@ -15,7 +15,7 @@ from ...spec.convention_sections import convention
 from ...spec.errata import Erratum, errata
 from ...spec.operators import Operator
 from ...spec.words import Word
-from ..explaining.explaining import ALL, FAULTS, Declaration, Found, meant, search
+from ..explaining.explaining import ALL, FAULTS, SOUND, Declaration, Found, meant, search
 from ..reporting.explained import (
     print_erratum,
     print_faults,
@@ -24,6 +24,7 @@ from ..reporting.explained import (
     print_mistake,
     print_operator,
     print_requirement,
+    print_sound,
     print_word,
 )
 from ..reporting.explained_convention import print_convention
@@ -39,6 +40,8 @@ def _printers(word: str) -> list[Callable[[Console], None]]:
         return [*ones, *(partial(print_erratum, one) for one in errata().values())]
     if word.lower() == FAULTS:
         return [print_faults]
+    if word.lower() == SOUND:
+        return [print_sound]
     verdict = verdict_of(word)
     thing = meant(verdict.value if verdict else word)
     if isinstance(thing, Requirement):
@@ -63,7 +66,7 @@ def _printers(word: str) -> list[Callable[[Console], None]]:
 @click.command(short_help="Print a requirement, a known mistake, an operator or a word.")
 @click.argument(
     "words",
-    metavar="[ID|FAULT|OPERATOR|CONVENTION|WORD|TEXT|all|faults]...",
+    metavar="[ID|FAULT|OPERATOR|CONVENTION|WORD|TEXT|all|faults|sound]...",
     nargs=-1,
     shell_complete=completing.EXPLAINED,
 )
@@ -75,8 +78,8 @@ def explain(words: tuple[str, ...]) -> int:
     data, computed now, and how one is corrected. A convention (storage=H2, storage or H2) has its values and what they
     cost. A subject (gradients) or a bundle (strict) lists its requirements, a word of the pages (envelope), a verdict
     (deviates, or its symbol) and a sign of a formula ([~]) have their meaning, and any other text is searched for:
-    "std + eps". Without a word it lists all these names; `faults` lists the faults, and `all` prints every requirement
-    and erratum.
+    "std + eps". Without a word it lists all these names; `faults` lists the faults, `sound` the sound functions,
+    and `all` prints every requirement and erratum.
     """
     found = [printer for word in words for printer in _printers(word)] or [print_index]
     console = console_on(sys.stdout)

@@ -24,8 +24,8 @@ from ...spec.words import Word, words
 from ..faults.registry import Fault
 from ..requests.choosing import UnknownSelection, replacement, selected
 
-#: The words for every requirement and every erratum, and for the names of all faults.
-ALL, FAULTS = "all", "faults"
+#: The words for every requirement and every erratum, for the names of all faults, and for those of all sound functions.
+ALL, FAULTS, SOUND = "all", "faults", "sound"
 #: How many names are suggested in place of an unknown one.
 NEAREST = 3
 #: How similar a word has to be to an operator's name to be a misspelling of it: layernorm, RMSNorm.

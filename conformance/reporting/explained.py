@@ -23,6 +23,7 @@ from ..grouping import grouped
 from ..requests.bundles import bundles
 from ..requests.choosing import subject_of
 from ..requests.library_names import FAULT_PREFIX
+from ..sound import registered
 from .layout import print_labelled, print_prose
 
 #: A longer name gets a line of its own, so that a summary has 50 of 80 columns.
@@ -172,7 +173,7 @@ def print_index(console: Console) -> None:
     """
     Print all requirements by subject, the errata, the operators, what else has a name, and the address of the pages.
 
-    Of the faults, which are many, it says how many there are, and how to list them.
+    Of the faults and the sound functions, which are many, it says how many there are, and how to list them.
     """
     for subject, titles in subjects().items():
         print_prose(Text(subject, "bold"), console)
@@ -196,6 +197,9 @@ def print_index(console: Console) -> None:
     rest = "`normspec explain faults` lists them, `normspec explain LN-F3` those against LN-F3"
     print_prose(Text(f"{count:,} known mistakes: {rest}"), console, indent=2)
     console.print()
+    print_prose(Text("Sound functions", "bold"), console)
+    print_prose(Text(f"{len(registered())}: `normspec explain sound` lists them"), console, indent=2)
+    console.print()
     print_prose(Text("`normspec explain` takes each of these names, and any text, which it searches for."), console)
     console.print()
     print_address(address("README"), console)
@@ -209,6 +213,15 @@ def print_faults(console: Console) -> None:
             console.print()
         print_prose(Text.assemble((id, "bold cyan"), "  ", (requirements()[id].title, "bold")), console)
         _print_mistakes(excluded[id], console)
+
+
+def print_sound(console: Console) -> None:
+    """Print the name and the summary of every sound function, under its operator."""
+    by_operator = grouped((one.operator, one) for one in registered())
+    for position, (operator, ones) in enumerate(by_operator.items()):
+        if position:
+            console.print()
+        _print_names(operator, {one.name: one.summary for one in ones}, console)
 
 
 def place_of(requirement: Requirement) -> str:

@@ -33,7 +33,8 @@ def library_target(target: str, op: Sequence[str] | None = None) -> Target:
     if target not in there:
         prefix, _, name = target.partition(":")
         meant = near(name, (one.partition(":")[2] for one in there))
-        hint = f"did you mean {prefix}:{meant[0]}?" if meant else "`normspec explain faults` lists the faults"
+        every = "sound` lists the sound functions" if target.startswith(SOUND_PREFIX) else "faults` lists the faults"
+        hint = f"did you mean {prefix}:{meant[0]}?" if meant else f"`normspec explain {every}"
         module = f", and there is no module {prefix}" if name.isidentifier() else ""
         raise UnknownTarget(f"the library has no {target}{module}; {hint}")
     found = there[target]

@@ -11,7 +11,14 @@ import pytest
 
 from normspec.adapters import frameworks
 from normspec.adapters.targets import TARGETS, check_operators, installed, resolve
-from normspec.spec.errors import FrameworkMissing, NormspecError, UnknownFramework, UnknownOperator, UnknownTarget
+from normspec.spec.errors import (
+    FrameworkMissing,
+    NormspecError,
+    NotImportable,
+    UnknownFramework,
+    UnknownOperator,
+    UnknownTarget,
+)
 from normspec.spec.operators import OPERATORS
 
 
@@ -52,6 +59,7 @@ def test_conventions_of_a_device_are_checked():
     [
         ("nunpy", "unknown target 'nunpy'; did you mean 'numpy'.*FILE.py:NAME"),
         ("", "unknown target ''"),
+        ("torch.nn.LayerNorm", "a colon parts a module from what it has, torch.nn:LayerNorm"),
         ("layers.py", "write layers.py:NAME"),
         ("layers.py:", "write layers.py:NAME"),
         (r"C:\code\layers.py", "is a path as Windows writes it"),
@@ -72,6 +80,14 @@ def test_a_file_without_its_ending_is_told_as_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UnknownTarget, match=r"unknown target 'norms': a file is named with its ending, norms\.py$"):
         resolve("norms")
+
+
+def test_a_file_of_another_kind_is_told_as_one(tmp_path, monkeypatch):
+    """It is no module that could be installed."""
+    (tmp_path / "norms.txt").write_text("")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NotImportable, match=r"^norms\.txt is a file whose name does not end in \.py: rename it$"):
+        resolve("norms.txt:layer_norm")
 
 
 def test_a_folder_is_told_as_one(tmp_path):

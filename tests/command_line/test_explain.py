@@ -14,6 +14,7 @@ from normspec.conformance.reporting.symbols import ASCII, UNICODE
 from normspec.conformance.requests import choosing
 from normspec.conformance.requests.bundles import bundles
 from normspec.conformance.requests.choosing import selected
+from normspec.conformance.sound import registered as sound_functions
 from normspec.spec import requirements
 from normspec.spec.address import address
 from normspec.spec.conventions import CONVENTIONS
@@ -209,6 +210,13 @@ def test_faults_lists_every_fault_with_the_requirement_that_excludes_it(capsys):
         f"{prefix}-{name}" for name in listed for prefix in {one.name.partition("-")[0] for one in registered()}
     }
     assert set(re.findall(r"^([A-Z]{2}-[A-Z]\d+)  ", shown, re.M)) == {one.requirement for one in registered()}
+
+
+def test_sound_lists_every_sound_function(capsys):
+    """Under its operator, each with how it computes; the index says how many there are."""
+    shown = explained(capsys, "sound")
+    assert {variant.name for variant in sound_functions()} == set(re.findall(r"^  (\S+)", shown, re.M))
+    assert f"{len(sound_functions())}: `normspec explain sound` lists them" in " ".join(explained(capsys).split())
 
 
 def test_all_prints_everything(capsys):
