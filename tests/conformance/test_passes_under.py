@@ -110,7 +110,9 @@ def test_two_declarations_are_named_where_it_takes_both() -> None:
     assert set(report.subjects[0]["passes_under"]) == {"storage=H1", "float64=float32"}
 
 
-@pytest.mark.parametrize("name", ["ln-output-truncated", "bn-output-truncated"])
+@pytest.mark.parametrize(
+    "name", others_at_night(["ln-output-truncated", "bn-output-truncated"], ["ln-output-truncated"])
+)
 def test_results_that_are_cut_off_are_not_excused(name: str) -> None:
     """y cut off to 16 bits lies within the envelopes of weaker classes, which round to nearest: none is named."""
     for dtypes in (("bfloat16",), ("float16", "bfloat16")):
