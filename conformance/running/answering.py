@@ -30,6 +30,7 @@ def main() -> None:
             _serve(out)
         except NormspecError as error:
             _write(out, error)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it sends another one to a process that it closes
 
 
 def _serve(out: int) -> None:
