@@ -148,8 +148,8 @@ def _number(text: str) -> float:
 
 
 def _axes(text: str) -> int:
-    """-1 or 1 for the last axis, -2 or 2 for the last two axes."""
-    return _count(text.lstrip("-"))
+    """The number of trailing axes: -1 stands for the last axis, -2 for the last two. 1 would be any axis but these."""
+    return _count(str(-int(text)))
 
 
 def _count(text: str) -> int:
@@ -176,7 +176,8 @@ _READ: Mapping[str, Callable[[str], Any]] = {
 #: The form of each setting's value, for messages.
 _FORMS: Mapping[str, str] = {
     "eps": "a number such as 1e-6", "momentum": "a number such as 0.1", "training": "yes or no",
-    "axes": "-1 for the last axis, -2 for the last two", "shape": "extents such as 768 or 4x5",
+    "axes": "-1 for the last axis, -2 for the last two; --layout channels-first has it in axis 1",
+    "shape": "extents such as 768 or 4x5",
     "channels": "a number such as 64", "groups": "a number such as 8", "channel_axis": "an axis such as 1 or -1",
     "rank": "a number of dimensions such as 4", "gamma": "none or given", "beta": "none or given",
 }  # fmt: skip
