@@ -176,7 +176,7 @@ _READ: Mapping[str, Callable[[str], Any]] = {
 #: The form of each setting's value, for messages.
 _FORMS: Mapping[str, str] = {
     "eps": "a number such as 1e-6", "momentum": "a number such as 0.1", "training": "yes or no",
-    "axes": "-1 for the last axis, -2 for the last two; --layout channels-first has it in axis 1",
+    "axes": "-1 for the last axis, -2 for the last two; for features in axis 1, add --layout channels-first",
     "shape": "extents such as 768 or 4x5",
     "channels": "a number such as 64", "groups": "a number such as 8", "channel_axis": "an axis such as 1 or -1",
     "rank": "a number of dimensions such as 4", "gamma": "none or given", "beta": "none or given",

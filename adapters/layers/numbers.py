@@ -46,7 +46,8 @@ def momentum_of(layers: Layers) -> float:
     """
     said = _attribute_number(layers, "momentum")
     measured = _measured_momentum(layers)
-    if said is None and measured != _measured_momentum(layers):
+    weighs = said is None and measured is not None and math.isfinite(measured)
+    if weighs and measured != _measured_momentum(layers):
         raise WrongSignature(
             f"{layers.label} gives a new batch another weight in each call, as an average over all batches does:"
             " give it a momentum, or say --fixed training=no to check it in inference"

@@ -18,7 +18,8 @@ from ...spec.operators import OPERATORS, Groups
 from .description import Description
 from .sizes import extents, sized
 
-#: Lengths past 64, 128, 256, 512 and 1024, of which no vector or block divides one; `quick` has the second alone.
+#: Lengths just past 64, 128, 256, 512 and 1024. None is a multiple of four, so that a vector or block leaves a rest.
+#: `quick` has the second alone, which is past two of these limits.
 _SIDES = (65, 131, 259, 515, 1030)
 _QUICK = _SIDES[1]
 #: The length of the other axis, and the numbers of samples, and of channels in a group of several.

@@ -27,7 +27,10 @@ def test_what_is_declared_is_read():
     [
         ({"fixed": {"eps": "small"}}, "give a number such as 1e-6"),
         ({"fixed": {"eps": "-1"}}, "give a number such as 1e-6"),
-        ({"fixed": {"axes": "1"}}, "give -1 for the last axis, -2 for the last two; --layout channels-first has it"),
+        (
+            {"fixed": {"axes": "1"}},
+            "give -1 for the last axis, -2 for the last two; for features in axis 1, add --layout",
+        ),
         ({"fixed": {"epsilon": "1"}}, "did you mean 'eps'"),
         ({"fixed": {"gamma": "ones"}}, "give none or given"),
         ({"layout": "nchw"}, "choose from channels-last, channels-first"),
