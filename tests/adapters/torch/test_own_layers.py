@@ -344,6 +344,21 @@ def test_what_a_layer_keeps_in_its_buffers_reaches_the_next_call():
     assert normspec.check(nn.BatchNorm2d, **options).conforms
 
 
+class OtherInInferenceOfFourAxes(nn.LayerNorm):
+    """Takes another path in inference where x has four axes and there is no weight."""
+
+    def forward(self, x):
+        y = super().forward(x)
+        return y if self.training or x.ndim != 4 or self.weight is not None else y * 1.01
+
+
+def test_each_choice_of_parameters_is_judged_in_inference_on_each_place():
+    """LN-L15: a path of inference for x of some axes, without some parameter."""
+    options = {"op": "layer_norm", "only": "LN-L15", "dtypes": ["float32"], "profile": "quick"}
+    assert not normspec.check(OtherInInferenceOfFourAxes, **options).conforms
+    assert normspec.check(nn.LayerNorm, **options).conforms
+
+
 def test_an_average_over_all_batches_has_no_momentum():
     """It is refused where it would be trained, and judged in inference."""
     layer = nn.BatchNorm2d(3, momentum=None)
