@@ -68,6 +68,8 @@ _LAWFUL: Kinds = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0)
 
 #: An eps below 1e-20: code puts 1e-12 or less in place of a smaller one, and may spare 0.
 _LEAST = 2.0**-70
+#: An eps above any that is usual, which code may limit.
+_LARGE = 100.0
 #: Groups whose reciprocal roots are so small that dx is moderate where gamma g is beyond float16's largest number. The
 #: first two have one large term each in one sum over groups, where the terms may be beyond it, and the sum is not.
 _STEEP: Kinds = (("one_hot", 6), ("one_hot", 6), ("scaled", 6), ("scaled", 4))
@@ -131,7 +133,7 @@ def _of_all(operator: str) -> list[Description]:
         d(2, (("witness", 0), ("witness", 0)), eps=0.5, gamma="none", beta="none"),  # mean 0, variance 1
         d(3, _NEAR, "LN-F3", eps=1e-5, beta="none", gamma="ones"),
         d(6, _NEAR, "LN-F3", eps=1e-3),
-        d(4, _NEAR, "LN-F3", "LN-F4", eps=0.5, gamma="powers"),
+        d(4, _NEAR, "LN-F3", "LN-F4", eps=_LARGE, gamma="powers"),
         d(3, _BELOW, "LN-F4", eps=1e-5, gamma="ones", beta="none"),
         d(7, _BELOW, "LN-F4", eps=1e-6, gamma=HUGE, beta="none"),
         d(5, _BELOW, "LN-F4", eps=1e-3, gamma="powers", beta="none"),
@@ -249,7 +251,7 @@ def _of_channels(operator: str) -> list[Description]:
         d(1, _NORMAL[:3], "BN-E1", "BN-E5", rank=2, only=True),
         d(8, _LAWFUL, *LAWS, *LAYOUTS, training=False, eps=2.0**-10),
         d(12, _EASY, *LAYOUTS, "LN-F5", training=False, rank=4, gamma="powers"),
-        d(6, _NEAR, "LN-F3", "LN-F4", training=False, eps=0.5),
+        d(6, _NEAR, "LN-F3", "LN-F4", training=False, eps=_LARGE),
         d(4, _NEAR, "LN-F4", training=False, eps=1e-6),
         d(6, _TINY, training=False, eps=0.0),
         d(3, _HARD, training=False, beta="none", eps=1e-3),
@@ -279,6 +281,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
     d = partial(_describe, operator)
     # instance_norm's page has a requirement for one value a group.
     of_one = {"requirements": frozenset(("IN-E1",)), "only": True} if OPERATORS[operator].channels_alone else {}
+    each = 1 if of_one else 2
     return [
         d(12, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3),
         d(12, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2),
@@ -298,7 +301,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(9, _NORMAL, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=1, channel_axis=-1),
         d(9, _NORMAL[:6], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=2, width=1, channel_axis=-2),
         d(8, _NORMAL[:4], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=5, samples=2, width=1),
-        d(8, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2, width=1, channel_axis=-1),
+        d(8 * each, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2, width=each, channel_axis=-1),
         # One channel in each group, all channels in one group, and no positions.
         d(6, _NORMAL[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1),
         d(12, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=6),

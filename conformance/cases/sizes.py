@@ -52,6 +52,11 @@ _WIDTHS = (
     *(96, 192, 320, 80, 112, 160, 240, 384, 480, 576, 640, 672, 960, 1152, 1280, 1536, 1600, 2304, 2560, 3072, 3584),
     *(5120, 6144, 7168),
 )
+#: Features of the widest models (GPT-3, the largest Llama 3), for which `standard` has no threshold.
+_WIDEST = (12288, 16384)
+#: Even numbers of features that are no multiple of four: a row then begins within a vector of four, though on a vector
+#: of two. Each is past a threshold or a block, and there are more rows than a block of four has. `quick` has the first.
+_HALF_VECTORS, _ROWS_OF_HALF_VECTORS = (602, 258, 1030, 2054, 4102), 7
 #: The positions of images of 224 x 224 after each halving, from the last on.
 _POSITIONS = (49, 196, 784, 3136)
 #: The groups of GroupNorm in widespread models, and how many channels they have: 64 to 1,280 channels in all.
@@ -187,6 +192,8 @@ def _sizes(profile: str, extent: Extent) -> Iterator[int]:
         yield from _FEW_BRANCHES
     if extent.name.startswith(("features", "channels")):
         yield from _WIDTHS[:3] if profile == "quick" else _WIDTHS
+    if extent.name == "features" and profile != "quick":
+        yield from _WIDEST
     if extent.name.startswith("positions") and profile != "quick":
         yield from _POSITIONS
     for threshold in PROFILES[profile]:
@@ -229,6 +236,14 @@ def _tails(operator: str) -> Iterator[Description]:
         # One channel a group, so that the tail is the group's too.
         yield attrs.evolve(sized(operator, taken[0], n), n=n, width=1, repeat=groups)
         yield sized(operator, taken[-1], 64 + (_VECTOR + 1) * tail)
+
+
+def _half_vectors(operator: str, profile: str) -> Iterator[Description]:
+    """Rows of which every second begins within a vector of four."""
+    features = extents(operator)[0]
+    if features.name == "features":
+        for n in _HALF_VECTORS[: 1 if profile == "quick" else None]:
+            yield attrs.evolve(sized(operator, features, n), repeat=_ROWS_OF_HALF_VECTORS)
 
 
 def _one_sample(operator: str) -> Iterator[Description]:
@@ -291,6 +306,7 @@ def size_deck(operator: str, profile: str) -> list[Description]:
     plain = {"samples": None, "width": None, "rank": 2}
     descriptions += _tails(operator)
     descriptions += [attrs.evolve(sized(operator, features, 5), **plain, **one) for one in both]
+    descriptions += _half_vectors(operator, profile)
     descriptions += _one_sample(operator)
     descriptions += _of_three_axes(operator)
     if profile != "quick":

@@ -26,6 +26,7 @@ from ..results.report import Report
 from .cause import Cause
 from .consequences import Consequences, widest
 from .convention_search import ConventionSearch, Excuse, in_one_class
+from .convention_words import remedy_of, sentence_of
 from .explanation import Explanation
 from .merged_causes import merged_causes
 from .patterns.describer import Describer
@@ -38,6 +39,11 @@ from .wrong_in_inference import leading_in_inference, search_in_inference
 
 #: The dtypes, those that show a mistake best first: float32 does not lose it in roundings; 16 bits hide what is small.
 DTYPES_BY_CLARITY = ("float32", "float64", "float16", "bfloat16")
+
+#: Conventions that only widen an envelope. That a violation is gone under a wider one does not say how it came about.
+_WIDENING = frozenset(("variance_algorithm", "affine", "storage", "cast", "subnormals"))
+#: What a function that rounds after each step in 16 bits needs. The search for conventions tells which explains what.
+_OF_ROUNDING_STEPS = frozenset(("storage", "mixed_dtypes"))
 
 
 @np.errstate(all="ignore")  # wrong values may overflow, and formulas on trial divide by zero
@@ -92,20 +98,24 @@ def _causes_of_binding(
 ) -> list[Cause]:
     """The mistakes in one binding. One found in a dtype is tried first in the next."""
     causes: list[Cause] = []
+    declared = _telling_declarations(report, target, binding)
     known: tuple[tuple[str, ...], ...] = ()
+    searches: list[Search] = []
     nameless: list[Search] = []
     excuses: list[Excuse] = []
     unexplained: set[str] = set()
+    explains_all = True
     for dtype in sorted({result.dtype for result in violations}, key=DTYPES_BY_CLARITY.index):
         here = [result for result in violations if result.dtype == dtype]
         satisfied = _satisfied(report, (target.name, binding.operator, binding.name, dtype))
         search = Search(_subject(run, target, binding, dtype, report), here, satisfied, known)
+        searches.append(search)
         conventions = ConventionSearch(search, frozenset(unexplained))
         # A mistake that is known from another dtype may be hidden here only by rounding. What is rounded in one 16-bit
         # dtype is so in the other, and a class of storage says more than two mistakes that only together match.
         first = bool(excuses) or (bool(known) and search.found_again is None)
-        excused = conventions.found if first or search.alone is None else ()
-        found = None if excused else search.alone or search.together
+        excused = conventions.found if not declared and (first or search.alone is None) else ()
+        found = None if excused else search.alone or (None if declared else search.together)
         if excused:
             excuses += excused
             for excuse in excused:
@@ -119,10 +129,13 @@ def _causes_of_binding(
             causes += _causes_of(search.subject, found)
         elif not excused and not causes:
             nameless.append(search)
+        explained = () if found is None else found.explains
+        explains_all &= all(one.requirement in explained for one in here)
         if not FORMATS[dtype].narrow:
-            explained = () if found is None else found.explains
             unexplained.update(one.requirement for one in here if one.requirement not in explained)
     named = frozenset(name for cause in causes if cause.faults for name in cause.explains)
+    if declared and not explains_all:  # which excuse more than the mistakes explain
+        return _causes_of_declarations(searches, declared)
     causes = causes or _causes_in_inference(run, target, binding, nameless, report) or _descriptions(nameless)
     return causes + [
         _cause_of_excuse(excuse, left)
@@ -131,21 +144,37 @@ def _causes_of_binding(
     ]
 
 
+def _telling_declarations(report: Report, target: Target, binding: Binding) -> tuple[str, ...]:
+    """The declarations under which a binding would conform; none if they do not tell what it does."""
+    place = (target.name, binding.operator, binding.name)
+    subject = next(one for one in report.subjects if (one["target"], one["op"], one["binding"]) == place)
+    found = subject.get("passes_under", ())
+    keys = {one.partition("=")[0] for one in found}
+    return () if keys <= _WIDENING or keys == _OF_ROUNDING_STEPS else found
+
+
+def _causes_of_declarations(searches: Sequence[Search], declared: Sequence[str]) -> list[Cause]:
+    """The declarations as the cause of everything that these searches are about."""
+    violated = {one.requirement: None for search in searches for one in search.violations}
+    explains = tuple(sorted(violated, key=is_common))  # the operator's own tell most
+    words = {"sentence": sentence_of(declared, explains), "remedy": remedy_of(declared), "errata": ()}
+    return [_cause(one.subject, explains[0], explains, convention=", ".join(declared), **words) for one in searches]
+
+
 def _satisfied(report: Report, place: tuple[str, str, str, str]) -> frozenset[str]:
     """The requirements that a binding was judged by in a dtype and satisfies."""
     holds = (Verdict.PASS, Verdict.DEVIATES)
     return frozenset(one.requirement for one in report.results if _place(one) == place and one.verdict in holds)
 
 
-def _cause(subject: Subject, sentence: str, identifier: str, explains: tuple[str, ...], **more: Any) -> Cause:
-    """A cause in one binding and dtype, against a requirement; ``more``: other fields."""
+def _cause(subject: Subject, identifier: str, explains: tuple[str, ...], **more: Any) -> Cause:
+    """A cause in one binding and dtype, against a requirement; ``more``: its sentence, and other fields."""
     fields = {"faults": (), **requirement_fields(identifier), **more}
     return Cause(
         target=subject.target.name,
         op=subject.operator,
         bindings=(subject.binding.name,),
         dtypes=(subject.dtype,),
-        sentence=sentence,
         explains=explains,
         **fields,
     )
@@ -153,8 +182,8 @@ def _cause(subject: Subject, sentence: str, identifier: str, explains: tuple[str
 
 def _cause_of_excuse(excuse: Excuse, explains: tuple[str, ...]) -> Cause:
     """A convention that the target follows without declaring it, as the cause of what no mistake explains."""
-    fields = {"convention": excuse.declaration, "remedy": excuse.remedy, "errata": ()}
-    return _cause(excuse.subject, excuse.sentence, explains[0], explains, **fields)
+    fields = {"sentence": excuse.sentence, "convention": excuse.declaration, "remedy": excuse.remedy, "errata": ()}
+    return _cause(excuse.subject, explains[0], explains, **fields)
 
 
 def _descriptions(nameless: Sequence[Search]) -> list[Cause]:
@@ -167,7 +196,8 @@ def _descriptions(nameless: Sequence[Search]) -> list[Cause]:
         found = again or describer.described()
         pattern = pattern or found
         for one in () if found is None else (found, *describer.beside(found)):
-            causes.append(_cause(search.subject, one.sentence, one.explains[0], one.explains, begins=one.begins))
+            words = {"sentence": one.sentence, "begins": one.begins}
+            causes.append(_cause(search.subject, one.explains[0], one.explains, **words))
     return causes
 
 
@@ -220,7 +250,7 @@ def _causes_of(subject: Subject, found: Explanation) -> list[Cause]:
         explained = (name for name, places in found.explains.items() if place in places)
         explains = tuple(sorted(explained, key=lambda name: name != fault.requirement))
         names = tuple(one.name for one in faults)
-        causes.append(_cause(subject, sentence, fault.requirement, explains, faults=names))
+        causes.append(_cause(subject, fault.requirement, explains, sentence=sentence, faults=names))
     return causes
 
 

@@ -8,39 +8,49 @@ from ...spec.identifiers import is_common, kind_of
 
 #: By convention: what a function that needs it does, and what to change.
 _WORDS = {
-    "float64": (
-        "Computes float64 in float32; {declared} allows it.",
-        "Compute float64 data in float64, or declare {declared}",
-    ),
+    "float64": ("computes float64 in float32", "Compute float64 data in float64"),
     "mixed_dtypes": (
-        "Its results have the dtype of float32 parameters, which {declared} allows.",
-        "Return results of 16-bit data in the dtype of the data, or declare {declared}",
+        "its results have the dtype of float32 parameters",
+        "Return results of 16-bit data in the dtype of the data",
     ),
     "storage": (
-        "Takes its steps in 16 bits, whose rounding and range explain what is wrong; {declared} allows it.",
-        "Compute in float32 and round each result once, or declare {declared}",
+        "takes its steps in 16 bits, whose rounding and range explain what is wrong",
+        "Compute in float32 and round each result once",
     ),
+    "cast": ("rounds to 16 bits before the gain", "Round once, after the gain"),
 }
 #: In the place of what is done in float64, where the formula of y holds.
-_IN_PART = "Computes a part of what it returns for float64 in float32; {declared} allows it."
-#: The same for other conventions, and for several together.
-_OTHERS = ("Does what {declared} allows, and does not declare it.", "Follow the formula, or declare {declared}")
+_IN_PART = "computes a part of what it returns for float64 in float32"
+#: The same for other conventions.
+_OTHERS = ("does what {declared} allows, and does not declare it", "Follow the formula")
 
 
 def sentence_of(declarations: Sequence[str], violated: Iterable[str] = ()) -> str:
     """What a function that needs these declarations (KEY=VALUE) does; ``violated``: what it violates without them."""
+    clauses = [_words(one)[0] for one in declarations]
     if [one.partition("=")[0] for one in declarations] == ["float64"]:
         own = [kind_of(one) for one in violated if not is_common(one)]
         if own and not any(kind in "FIL" for kind in own):  # gradients or running statistics alone
-            return _IN_PART.format(declared=declarations[0])
-    return _words(declarations, 0)
+            clauses = [_IN_PART]
+    told = "; ".join(clauses)
+    if len(declarations) > 1:
+        told += f"; {_listed(declarations)} together allow it"
+    elif declarations[0] not in told:
+        told += f"; {declarations[0]} allows it"
+    return f"{told[:1].upper()}{told[1:]}."
 
 
 def remedy_of(declarations: Sequence[str]) -> str:
     """What to change in a function that needs these declarations."""
-    return _words(declarations, 1)
+    alone = _words(declarations[0])[1] if len(declarations) == 1 else _OTHERS[1]
+    return f"{alone}, or declare {_listed(declarations)}"
 
 
-def _words(declarations: Sequence[str], which: int) -> str:
-    alone = declarations[0].partition("=")[0] if len(declarations) == 1 else ""
-    return _WORDS.get(alone, _OTHERS)[which].format(declared=" and ".join(declarations))
+def _words(declaration: str) -> tuple[str, str]:
+    does, change = _WORDS.get(declaration.partition("=")[0], _OTHERS)
+    return does.format(declared=declaration), change
+
+
+def _listed(declarations: Sequence[str]) -> str:
+    *others, last = declarations
+    return f"{', '.join(others)} and {last}" if others else last

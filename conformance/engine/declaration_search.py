@@ -28,6 +28,7 @@ from ...reference.formats import FORMATS
 from ...spec import requirements
 from ...spec.conventions import CONVENTIONS, NORMATIVE, matters_in, operators_about
 from ...spec.errors import CALL_FAILED, TargetLost
+from ...spec.identifiers import is_common
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..cases.shapes import elements
@@ -60,14 +61,18 @@ _TIME_FACTOR, _MIN_SECONDS = 2.0, 30.0
 _MIN_TRUNCATED = 32
 
 #: Number of cases of the run, besides the violated ones, on which such errors are counted.
-_TRUNCATION_CASES = 40
+_OTHER_CASES = 40
+
+#: The least number of cases that show whether x is read in float32: one may round to what it was by chance.
+_MIN_READ = 8
 
 #: The least error of a computation in float32, in envelopes of float64, where it is worst. The unit roundoffs are 2^29
 #: apart, and the envelope of a small case counts far fewer than 2^19 roundings.
 _LEAST_OF_FLOAT32 = 2.0**10
 
-#: Number of violations of each dtype that are tried to see whether a change affects any.
-_SMALLEST_CASES = 4
+#: Number of violations of each dtype that are tried to see whether a change affects any: of requirements of all
+#: operators, which are about dtypes and layouts, and of the operator's own page, which are about its values.
+_SMALLEST_CASES = 3
 
 #: The conventions that are tried, the plainest first. `affine` is missing: its normative value
 #: has the widest envelope, so no other value excuses more.
@@ -325,10 +330,11 @@ class _Search:
 
     def _has_more_digits(self, change: Change, violations: Sequence[Result]) -> bool:
         """
-        Whether ``float64=float32`` would excuse wrong float64 results that are no float32 numbers.
+        Whether ``float64=float32`` would excuse wrong float64 results that are not computed in float32.
 
-        What is computed in float32 is one at the end, unless a last step is in float64: of such results nothing is
-        said, because anything else may have cost half of their digits.
+        What is computed in float32 is a float32 number at the end. Where a last step is in float64, such as the product
+        with a float64 gamma, it at least reads x in float32. Of other results nothing is said, because anything may
+        have cost half of their digits.
         """
         if change.get("float64") != "float32" or "float64" not in {result.dtype for result in violations}:
             return False
@@ -343,7 +349,31 @@ class _Search:
                     wrong += [got for name, got in results(case).items() if judge(case, name, got, note="").violated]
         shown = [np.float64(one.counterexample.got or 0) for one in here if one.counterexample is not None]
         with np.errstate(over="ignore"):
-            return any(not np.array_equal(got.astype(np.float32), got, equal_nan=True) for got in wrong or shown)
+            has_more = any(not np.array_equal(got.astype(np.float32), got, equal_nan=True) for got in wrong or shown)
+        return has_more and not self._reads_float32(subject)
+
+    def _reads_float32(self, subject: Subject) -> bool:
+        """Whether each float64 result stays the same, bit for bit, if x is rounded to float32 first."""
+        same = 0
+        for case in self._other_cases(subject):
+            rounded = case.replace(x=case.x.astype(np.float32).astype(np.float64))
+            if np.array_equal(rounded.x, case.x, equal_nan=True):
+                continue
+            for results in (subject.outputs, subject.pull):
+                self.target.begin()
+                with suppress(*CALL_FAILED):
+                    before, after = results(case), results(rounded)
+                    if not all(np.array_equal(got, after[name], equal_nan=True) for name, got in before.items()):
+                        return False
+            same += 1
+        return same >= _MIN_READ
+
+    def _other_cases(self, subject: Subject) -> Iterator[Case]:
+        """Ordinary cases of the run, besides the violated ones."""
+        plan, binding = self.run.plan, self.binding
+        cases = cases_in(subject.mode, plan.profile.cases(binding.operator, plan.seed))[:_OTHER_CASES]
+        for description in filter(None, (fitted(one, binding) for one in cases)):
+            yield subject.new_library().fresh(description)
 
     def _is_truncated(self, change: Change, violations: Sequence[Result]) -> bool:
         """
@@ -354,15 +384,11 @@ class _Search:
         """
         if "storage" not in change:
             return False
-        plan = self.run.plan
-        of_operator = plan.profile.cases(self.binding.operator, plan.seed)
         for dtype in dict.fromkeys(result.dtype for result in violations if FORMATS[result.dtype].narrow):
             _, subject = self._subject({}, dtype)
-            others = cases_in(subject.mode, of_operator)[:_TRUNCATION_CASES]
             met = [result.violated_on for result in violations if result.dtype == dtype]
             inward = outward = 0
-            for description in [*met, *(fit for one in others if (fit := fitted(one, self.binding)) is not None)]:
-                case = subject.new_library().fresh(description)
+            for case in itertools.chain(map(subject.new_library().fresh, met), self._other_cases(subject)):
                 self.target.begin()
                 try:
                     got = subject.outputs(case)["y"].astype(np.float64)
@@ -406,9 +432,6 @@ def _place(result: Result, change: Change) -> tuple[str, str, frozenset[tuple[st
 
 
 def _smallest(violations: Sequence[Result]) -> list[Result]:
-    """The smallest violated cases of every dtype: enough to see whether a change affects any."""
-    return [
-        result
-        for dtype in dict.fromkeys(result.dtype for result in violations)
-        for result in [one for one in violations if one.dtype == dtype][:_SMALLEST_CASES]
-    ]
+    """The smallest violated cases of every dtype and kind: enough to see whether a change affects any."""
+    kinds = grouped(((one.dtype, is_common(one.requirement)), one) for one in violations)
+    return [one for some in kinds.values() for one in some[:_SMALLEST_CASES]]

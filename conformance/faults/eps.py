@@ -109,6 +109,14 @@ class EpsFloor(RowSteps):
         return super().rstd(variance, np.maximum(eps, variance.dtype.type(1e-5)))
 
 
+@fault("eps-ceiling", ln="LN-F4", bn="BN-F4")
+class EpsCeiling(RowSteps):
+    """Lowers an eps above 10 to 10."""
+
+    def rstd(self, variance: Array, eps: np.floating) -> Array:
+        return super().rstd(variance, np.minimum(eps, variance.dtype.type(10)))
+
+
 @fault("variance-floor", ln="LN-F1", bn="BN-F1", dtypes=("bfloat16", *WIDE))
 class VarianceFloor(RowSteps):
     """Raises a variance below 1e-24 to 1e-24, also where eps is 0."""

@@ -10,7 +10,7 @@ import attrs
 
 from ...adapters.memory import return_free_memory
 from ...adapters.target import Target
-from ..diagnosis.unnamed import explained
+from ..diagnosis.explained import explained
 from ..engine.engine import Run
 from ..engine.progress import Listener
 from ..requests.plan import Plan

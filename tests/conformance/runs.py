@@ -12,7 +12,7 @@ from normspec import Report, Result
 from normspec.adapters.binding import DERIVATIVES, Binding
 from normspec.adapters.numpy import BRIDGE
 from normspec.adapters.target import Target
-from normspec.conformance.diagnosis.unnamed import explained
+from normspec.conformance.diagnosis.explained import explained
 from normspec.conformance.engine.engine import Run
 from normspec.conformance.engine.progress import Listener
 from normspec.conformance.faults import FAULTS, Fault

@@ -86,6 +86,25 @@ def test_gradients_in_float32_are_not_all_of_it():
     assert cause.sentence == "Computes a part of what it returns for float64 in float32; float64=float32 allows it."
 
 
+def as_in_llama(x, gamma, *, eps, axes):
+    """RMSNorm in float32 whatever x is, rounded to its dtype before the gain, whose dtype the product may have."""
+    wide = x.astype(np.float32)
+    normalised = wide / np.sqrt(np.square(wide).mean(axes, keepdims=True) + np.float32(eps))
+    return normalised.astype(x.dtype) if gamma is None else normalised.astype(x.dtype) * gamma
+
+
+def test_three_declarations_that_only_together_excuse():
+    """The RMSNorm that most language models have. Each dtype needs others, and the product ends in float64."""
+    target = resolve(as_in_llama, op="rms_norm", framework="numpy")
+    report = run(target, dtypes=("bfloat16", "float64"), explain=True)
+    assert set(report.subjects[0]["passes_under"]) == {"mixed_dtypes=promoted", "cast=before-gain", "float64=float32"}
+    (cause,) = report.causes
+    assert cause.sentence == (
+        "Its results have the dtype of float32 parameters; rounds to 16 bits before the gain; computes float64 in"
+        " float32; mixed_dtypes=promoted, cast=before-gain and float64=float32 together allow it."
+    )
+
+
 def test_an_error_of_some_roundings_is_not_one_of_float32():
     """Such results lie within the envelopes of float32 too, as all do that are nearer: that describes nothing."""
     report = report_on(of_a_root_in_two_steps, "float64", requirements=("LN-F1",))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from normspec.adapters.numpy.operators.batch_norm import BatchNorm
 from normspec.adapters.numpy.operators.highway import Highway, Paths
 from normspec.adapters.numpy.operators.layer_norm import LayerNorm
 from normspec.adapters.numpy.operators.residual import Residual
-from normspec.adapters.numpy.operators.rows import Array
+from normspec.adapters.numpy.operators.rows import Array, Pull
 from normspec.conformance.requests.implementation_targets import implementation_target
 
 from .runs import run
@@ -96,3 +98,42 @@ class Squeezed(LayerNorm):
 def test_a_lone_element_along_an_axis_is_a_place() -> None:
     """As of a squeeze without an axis."""
     assert "y has a wrong shape where an axis of x has one element" in told(Squeezed, "layer_norm")
+
+
+class NothingForClosedGains(LayerNorm):
+    """Its dgamma is 0 where gamma is."""
+
+    def gamma_gradient(self, p: Pull) -> Array:
+        return super().gamma_gradient(p) * (p.gamma != 0)
+
+
+def test_a_parameter_is_a_place_of_its_gradient() -> None:
+    """It has no value of x beside it."""
+    assert "dgamma is zero where gamma is 0" in told(NothingForClosedGains, "layer_norm")
+
+
+class ReversedMomentum(BatchNorm):
+    """Weighs old and new statistics the other way round where momentum is above 1/2."""
+
+    def updated(self, old: Array, new: Array, momentum: float) -> Array:
+        return super().updated(old, new, 1 - momentum if momentum > 0.5 else momentum)
+
+
+def test_a_limit_between_two_settings_that_are_far_apart_is_not_guessed() -> None:
+    """No case has a momentum between 0.25 and 0.9."""
+    sentence = told(ReversedMomentum, "batch_norm")
+    assert "where momentum is about 0.9 or more (and not where it is about 0.25 or less)" in sentence
+
+
+class NoiseBesideBeta(LayerNorm):
+    """Adds noise where beta is given."""
+
+    def call(self, *arrays: Any, **settings: Any) -> Any:
+        y = super().call(*arrays, **settings)
+        return y if arrays[2] is None else (y + np.random.random_sample(y.shape)).astype(y.dtype)
+
+
+def test_a_result_that_varies_beside_one_parameter() -> None:
+    """The calls that are repeated have every parameter."""
+    words = "differs between calls with the same arguments, where beta is given"
+    assert words in told(NoiseBesideBeta, "layer_norm")

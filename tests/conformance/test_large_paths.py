@@ -16,7 +16,7 @@ from normspec.conformance.judging.verdicts import Verdict
 from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.sound.registry import combined
 
-from .runs import VARIANT, function, result, run, variant_function
+from .runs import VARIANT, function, result, run, variant_function, verdicts
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
@@ -148,3 +148,32 @@ def test_two_extents_that_are_large_at_once(variant: str, change: Callable[..., 
     """Mistakes of products of two extents violate CM-S1 at `standard`."""
     report = run(variant_function(variant, change), requirements={"CM-S1"}, profile="standard")
     assert result(report, "CM-S1").verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("limit", [600, 4096])
+def test_rows_that_begin_within_a_vector(limit: int) -> None:
+    """The end of such a row is lost, where its length is beyond a limit and there are more than four."""
+
+    def call(x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
+        y, n = VARIANT["ln-plain"].build().call(x, *arguments, **settings), x.shape[-1]
+        if len(settings["axes"]) > 1 or n <= limit or n % 4 != 2 or x.size <= 4 * n:
+            return y
+        rows = y.reshape(-1, n).copy()
+        rows[1::2, -2:] = 0
+        return rows.reshape(x.shape)
+
+    for profile in ("quick", "standard"):
+        seen = limit == 600 or profile == "standard"
+        report = run(function("layer_norm", call), requirements={"CM-S1"}, profile=profile)
+        assert verdicts(report) == {"CM-S1": "fail" if seen else "pass"}
+
+
+def test_the_width_of_the_widest_models() -> None:
+    """A path for one number of features is wrong, though the numbers next to it are right."""
+
+    def call(x: np.ndarray, *arguments: Any, **settings: Any) -> np.ndarray:
+        y = VARIANT["ln-plain"].build().call(x, *arguments, **settings)
+        return 0 * y if x.shape[-1] == 12288 else y
+
+    report = run(function("layer_norm", call), requirements={"CM-S1"}, profile="standard")
+    assert verdicts(report) == {"CM-S1": "fail"}

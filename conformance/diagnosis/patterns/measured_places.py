@@ -19,10 +19,8 @@ from .value_places import AXES, along_axis
 
 #: What is smaller than this, compared with the smallest right value, is 0 apart from rounding.
 _NOTHING = 2.0**-40
-#: If a wrong and a right value are apart by more than this factor, the limit is said to be between them.
-_FAR_APART = 4.0
-#: If by more than this factor, both are said.
-_VERY_FAR_APART = 16.0
+#: If a wrong and a right value are apart by more than this factor, both are said: the limit is anywhere between them.
+_FAR_APART = 2.0
 
 
 @attrs.frozen
@@ -164,14 +162,12 @@ def _limit(measure: Measure, limit: float, near: float, sign: float) -> tuple[st
     if measure.whole:
         return f"where {words} is {written(limit)} or {'more' if sign > 0 else 'less'}", limit
     smaller, larger = sorted((abs(limit), abs(near)))
-    apart = limit * near > 0 and larger > _FAR_APART * smaller
-    if limit * near > 0 and larger > _VERY_FAR_APART * smaller:
+    if limit * near > 0 and larger > _FAR_APART * smaller:
         beyond, rest = ("more", "less") if sign > 0 else ("less", "more")
         clause = f"where {words} is about {limit:.2g} or {beyond} (and not where it is about {near:.2g} or {rest})"
         return clause, float(np.copysign(np.sqrt(smaller * larger), limit))
-    middle = (np.copysign(np.sqrt(smaller * larger), limit),) if apart else ()
     for digits in (1, 2, 3):
-        for value in (float(f"{one:.{digits - 1}e}") for one in (*middle, limit, near)):
+        for value in (float(f"{one:.{digits - 1}e}") for one in (limit, near)):
             if sign * near <= sign * value <= sign * limit:
                 return f"where {words} is {'above' if sign > 0 else 'below'} about {written(value)}", value
     return f"where {words} is {'above' if sign > 0 else 'below'} about {limit:.3g}", limit

@@ -48,7 +48,18 @@ def memory_in_words(subject: Subject, cases: Sequence[Case], shown: Sequence[Cas
     ):
         found = [words for case in chosen if (words := describe(subject, case))]
         if len(found) >= _MIN_AGREEING and len(set(found)) == 1:
-            return found[0]
+            given = _must_be_given(subject, cases) if describe in _OF_VARYING else ""
+            return f"{found[0]}, where {given} is given" if given else found[0]
+    return ""
+
+
+def _must_be_given(subject: Subject, cases: Sequence[Case]) -> str:
+    """The parameter without which no result varies; empty if there is none. The chosen cases have them all."""
+    for name in ("gamma", "beta"):
+        without = [one for one in cases if name in one.inputs and one.inputs[name] is None and one.x.size > 1]
+        steady = [_varying(subject, one) is None for one in without[:_MOST_CASES]]
+        if len(steady) >= _MIN_AGREEING and all(steady):
+            return name
     return ""
 
 
@@ -132,6 +143,10 @@ def _wrong_from_some_call_on(subject: Subject, case: Case) -> str:
                     f"and wrong from the {_ordinal(first + 1)} on"
                 )
     return ""
+
+
+#: The descriptions of results that vary.
+_OF_VARYING = (_varies_from_call_to_call, _differs_between_calls)
 
 
 def _series(found: _Varying) -> str:

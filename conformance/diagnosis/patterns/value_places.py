@@ -105,7 +105,12 @@ def _numbered(words: str, test: _Numbered) -> Place:
 
 def _of_contents(operator: str) -> Iterator[Place]:
     def given(name: str, words: str, test: Callable[[Array], Array]) -> Place:
-        return Place(words, in_x_shape(lambda one: test(getattr(one.steps, name))))
+        def among(one: ObservedResult) -> Array | None:
+            if one.name == f"d{name}":  # a gradient lies beside what it is the gradient of
+                return test(np.asarray(one.steps.given(name)))
+            return test(getattr(one.steps, name)) if one.has_x_shape else None
+
+        return Place(words, among)
 
     record = OPERATORS[operator]
     parameters = [name for name in ("gamma", "beta") if name in record.arguments]
