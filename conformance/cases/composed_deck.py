@@ -156,7 +156,8 @@ def _blocks(operator: str, d) -> Iterator[Description]:  # type: ignore[no-untyp
     yield d(3, _PLAIN[:3], "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS)
     yield d(4, _MANY, "PR-F5", "PO-F5", recipe="tanh_linear", eps=NEGLIGIBLE_EPS, leading=(2, 4))
     yield d(6, _PLAIN, "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS, leading=(4, 1))  # one step of each
-    yield d(5, _PLAIN[:1], "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS, leading=())
+    # A beta of zeros (parameters.py), as it is at first.
+    yield d(5, _PLAIN[:1], "PR-F5", "PO-F5", recipe="scaled", eps=NEGLIGIBLE_EPS, leading=(), beta="ones")
     yield d(8, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="scaled", eps=NEGLIGIBLE_EPS, only=True, mixed=True)
     mixed = ("CM-D1", "CM-D2", "CM-D3", "CM-N3", "CM-N4")
     yield d(6, _PLAIN, *mixed, recipe="leaf", eps=NEGLIGIBLE_EPS, only=True, mixed=True)

@@ -75,6 +75,7 @@ _LARGE = 100.0
 _STEEP: Kinds = (("one_hot", 6), ("one_hot", 6), ("scaled", 6), ("scaled", 4))
 #: Variances so small that an eps that replaces 0 shows.
 _TINY: Kinds = (("scaled", 7), ("scaled", 5), ("normal", 0))
+_ZEROS: Kinds = (("constant", 0),) * 3
 #: Well-conditioned groups of one kind.
 _NORMAL: Kinds = tuple(("normal", i) for i in range(9))
 #: Groups in which only the formula shows.
@@ -178,6 +179,10 @@ def _of_all(operator: str) -> list[Description]:
             for gamma, beta in (("none", "none"), ("none", "mixed"), ("mixed", "none"))
             if "beta" in OPERATORS[operator].arguments or gamma == beta
         ),
+        # Zeros alone, as code may pass by with y = x or without derivatives; and a beta of zeros (parameters.py), as it
+        # is at first.
+        d(6, _ZEROS, eps=2.0**-10, beta="ones"),
+        d(5, _ZEROS, eps=2.0**-10, gamma="none", beta="none"),
         d(5, _NEAR, "LN-F4", eps=_LEAST, beta="none"),
         d(7, _STEEP, gamma="large", cotangent=VAST),
     ]

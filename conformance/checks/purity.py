@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -127,22 +128,25 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
     """A result stays the same after later calls, a gradient after later gradients."""
     later_case = different_values(case)
 
-    def asked(mode: str) -> Iterator[Callable[[], object]]:
-        evaluation = subject.start(case, mode=mode)
-        later = subject.start(later_case, mode=mode)
+    def asked(mode: str, options: Mapping[str, Any]) -> Iterator[Callable[[], object]]:
+        evaluation = subject.start(case, mode=mode, **options)
+        later = subject.start(later_case, mode=mode, **options)
         yield partial(subject.repeated_outputs, later_case, _LATER, mode)
         yield evaluation.outputs
-        if mode == "training" and not subject.forward_only:
+        if mode == "training" and not options and not subject.forward_only:
             pulled = evaluation.pull(case.g)
             later.pull(later_case.g)
             yield pulled.gradients
             yield evaluation.outputs
 
-    for mode in ("inference", "training"):  # a target reuses buffers most readily where nothing is tracked
-        subject.prefetch(case, asked(mode))
-        evaluation = subject.start(case, mode=mode)
+    # A target reuses buffers most readily where nothing is tracked, which frameworks have two modes for.
+    for mode, options in (("inference", {}), ("training", {"wrt": ()}), ("training", {})):
+        if subject.forward_only and mode == "training" and not options:  # nothing is tracked there either
+            break
+        subject.prefetch(case, asked(mode, options))
+        evaluation = subject.start(case, mode=mode, **options)
         before = evaluation.outputs()
-        later = subject.start(later_case, mode=mode)
+        later = subject.start(later_case, mode=mode, **options)
         later.outputs()
         subject.repeated_outputs(later_case, _LATER, mode)
         for name, value in evaluation.outputs().items():

@@ -23,6 +23,7 @@ def case_places(operator: str) -> Iterator[Place]:
     record = OPERATORS[operator]
     yield _case(MIXED, lambda steps: steps.case.mixed)
     yield from _of_parameters(record)
+    yield from _of_one_number(record)
     if record.has_modes:
         yield from _of_modes()
     for role in record.optional:
@@ -98,6 +99,14 @@ _OF_BOTH = (
     ("where beta is given and gamma is None", "unless beta is given and gamma is None", (False, True)),
     ("where neither gamma nor beta is given", "where gamma or beta is given", (False, False)),
 )
+
+
+def _of_one_number(record: Operator) -> Iterator[Place]:
+    """Places of cases in which an input is 0, or 1, everywhere: code may pass such a case by."""
+    for name, number in (("x", 0), ("gamma", 0), ("gamma", 1), ("beta", 0), ("logits", 0)):
+        if name in record.arguments:
+            words = f"where every value of {name} is {number}"
+            yield _case(words, lambda steps, name=name, number=number: _has_only(steps, name, number))
 
 
 def _is_given(steps: FormulaSteps, name: str) -> bool:
