@@ -50,7 +50,15 @@ def binding_of(
         x = ordinary_values(shape_of(layers, rank_of(layers)))
         with contextlib.suppress(Exception):  # the layer does not take this simple call
             inherited = kit.called_by(lambda: trial_results(layers, x), operator)
-    binding = Binding(operator, label, layers, has_modes=True, fixed=layers.fixed, names_parameters=True)
+    binding = Binding(
+        operator,
+        label,
+        layers,
+        has_modes=True,
+        fixed=layers.fixed,
+        names_parameters=True,
+        defaults=layers if _has_defaults(constructor) else None,
+    )
     if inherited is None:
         return binding
     return replace(
@@ -60,6 +68,13 @@ def binding_of(
         reasons=inherited.reasons,
         known_violations=inherited.known_violations,
         accepts=inherited.accepts,
+    )
+
+
+def _has_defaults(constructor: Constructor | None) -> bool:
+    """Whether layers can be made without eps and momentum: a call without them then makes one with its own."""
+    return (
+        constructor is not None and constructor.sets("eps") and all(map(constructor.has_default, ("eps", "momentum")))
     )
 
 

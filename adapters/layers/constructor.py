@@ -58,6 +58,15 @@ class Constructor:
         """Whether a layer can be made with another value of this setting."""
         return key in self.arguments
 
+    def has_default(self, key: str) -> bool:
+        """Whether it has a value of its own for this setting, or does not take it."""
+        return key not in self.arguments or self.arguments[key] not in self._required
+
+    @property
+    def _required(self) -> frozenset[str]:
+        """The names of the arguments without a default."""
+        return frozenset(one.name for one in _parameters(self.make) if one.default is inspect.Parameter.empty)
+
     def __call__(self, handed: Mapping[str, Any] = MappingProxyType({}), **values: Any) -> Any:
         """Make a layer with these values, given by setting; values that the constructor does not take are left out."""
         if "scale" in self.arguments and "center" in self.arguments:

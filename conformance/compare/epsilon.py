@@ -24,7 +24,9 @@ def default_eps(bench: Bench) -> Cell:
 
     It does so in the widest dtype, where eps is known best, and in the table's own, on which eps may depend.
     """
-    bench.ensure_free_eps()
+    fixed = bench.binding.fixed.eps
+    if fixed is not None:
+        return Cell(f"{fixed:g}", evidence={"eps": fixed, "fixed": True})
     if bench.binding.defaults is None:
         raise ByCaller(f"{bench.binding.name} has no default eps")
     found = placement_of(bench).placement

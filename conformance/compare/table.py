@@ -73,6 +73,11 @@ class Row:
         """Whether two columns behave differently. A cell that could not be measured differs from nothing."""
         return len({cell.text for cell in self.cells if cell.kind in BEHAVIOUR}) > 1
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether two columns, or the only one, show a behaviour."""
+        return sum(cell.kind in BEHAVIOUR for cell in self.cells) >= min(2, len(self.cells))
+
 
 @attrs.frozen
 class OperatorTable:

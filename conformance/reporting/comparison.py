@@ -19,6 +19,7 @@ from ..compare.table import BEHAVIOUR, BY_CALLER, Cell, Column, Kind, OperatorTa
 from ..grouping import grouped
 from .layout import print_conclusion, print_line, print_prose, print_rule, print_title
 from .symbols import Symbols, symbols_for
+from .wording import counted
 
 #: The widest title of a row with its dtype, and the width of the sign before it.
 _TITLE, _SIGN = 23, 2
@@ -52,11 +53,15 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 def conclusion(comparison: Comparison) -> tuple[str, str]:
     """The line that ends the table, and its colour."""
     compared = [section for section in comparison.sections if len(section.columns) > 1] or comparison.sections
-    rows = sum(len(section.rows) for section in compared)
-    count = len(comparison.differences)
+    every = [row for section in compared for row in section.rows]
+    rows, count = sum(row.is_compared for row in every), len(comparison.differences)
     lost = sum(cell.kind is Kind.LOST for one in comparison.sections for row in one.rows for cell in row.cells)
     differ, cells = "differs" if count == 1 else "differ", "cell" if lost == 1 else "cells"
-    found = f"{count} of {rows} rows {differ}" if count else f"no difference in {rows} rows"
+    found = f"{count} of {counted(rows, 'row')} {differ}" if count else f"no difference in {counted(rows, 'row')}"
+    if len({column.target for one in compared for column in one.columns}) > 1 == max(len(s.columns) for s in compared):
+        found = "nothing was compared: no operator is common to two of them"
+    elif rows < len(every):
+        found += f"; {len(every) - rows} more could not be compared"
     found += f" ({lost} {cells} could not be measured)" if lost else ""
     found = f"{found}; measured in {comparison.dtype} on {comparison.device}, {comparison.seconds:.1f} s"
     if comparison.partial:

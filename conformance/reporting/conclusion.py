@@ -82,6 +82,8 @@ def target_conclusion(report: Outcome) -> tuple[str, str]:
         judged = first.of - sum(one.cases for one in report.not_replayed)
         words = f"PARTIAL: no violation in {judged} of the {first.of} cases of {report.replayed}"
         return f"{words}.{_not_replayed(report)}", "bold yellow"
+    if report.unjudged_layers and not report.unchecked:
+        return f"PARTIAL: no violation. Nothing was checked of {several(report.unjudged_layers)}.", "bold yellow"
     if report.conforms:
         limits = selection_in_words(report) + _where(report)
         shown = several([one.requirement for one in report.expected if one.shown], 8)

@@ -146,11 +146,22 @@ class Outcome:
         return tuple(name for name in self.targets if name not in judged)
 
     @property
+    def unjudged_layers(self) -> tuple[str, ...]:
+        """The layers of a model that declined every call, so that nothing is known of them."""
+        layers = {(one["target"], one["binding"]) for one in self.subjects if one.get("layers")}
+        taken: dict[str, int] = {}
+        for one in self.taken:
+            if (one.target, one.binding) in layers:
+                taken[one.binding] = taken.get(one.binding, 0) + one.cases - sum(one.declined.values())
+        return tuple(name for name, cases in taken.items() if not cases)
+
+    @property
     def conforms(self) -> bool:
         """Whether no MUST is violated, something was judged for each target, and the run is complete."""
         judged = bool(self.targets) and not self.unchecked
         wrong = self.failures() or self.errors() or self.defects or self.unmet()
-        return judged and not self.partial and not wrong and not self.not_replayed
+        left_out = self.partial or self.not_replayed or self.unjudged_layers
+        return judged and not wrong and not left_out
 
     @property
     def exit_status(self) -> int:
@@ -163,7 +174,7 @@ class Outcome:
             return 3
         if len(self.unchecked) == len(self.targets):
             return 2
-        return 3 if self.unchecked or self.not_replayed else 0
+        return 3 if self.unchecked or self.not_replayed or self.unjudged_layers else 0
 
     def counts(self) -> dict[str, int]:
         """Number of results by verdict."""

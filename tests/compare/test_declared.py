@@ -50,7 +50,8 @@ def test_a_function_with_a_built_in_eps_is_identified(file, capsys):
     found = normspec.identify(f"{file}:built_in", op="layer_norm", fixed={"eps": 1e-3, "axes": -1}).cards[0]
     lines = {line.key: line for line in found.lines}
     assert lines["eps_effective"].text == "0.001 whatever is given"
-    for key in ("default_eps", "eps_placement", "eps_zero", "subnormal_inputs", "subnormal_outputs"):
+    assert lines["default_eps"].text == "0.001"
+    for key in ("eps_placement", "eps_zero", "subnormal_inputs", "subnormal_outputs"):
         assert (lines[key].text, lines[key].evidence["reason"]) == ("unsupported", "its eps is 0.001"), key
     assert lines["axes"].text == "(-2, -1) unsupported"
     assert lines["accuracy"].text.startswith("centred / centred") and lines["constant"].text == "beta, exactly"

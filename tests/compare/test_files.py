@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 
+import attrs
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
@@ -71,8 +72,18 @@ def test_one_of_a_kind_is_not_told_as_several():
     (section,) = _made(2).sections
     lost = Row("inf", "one Inf makes", "float32", (Cell("lost", Kind.LOST), Cell("its group NaN")))
     table = Comparison((OperatorTable("layer_norm", section.columns, (*section.rows, lost)),), "float32", "cpu")
-    assert conclusion(table)[0].startswith("1 of 3 rows differs (1 cell could not be measured); measured in float32")
-    assert conclusion(_made(1))[0].startswith("no difference in 2 rows; measured in")
+    assert conclusion(table)[0].startswith(
+        "1 of 1 row differs; 2 more could not be compared (1 cell could not be measured); measured in float32"
+    )
+    assert conclusion(_made(1))[0].startswith("no difference in 1 row; 1 more could not be compared; measured in")
+
+
+def test_a_row_that_only_one_target_has_is_not_compared():
+    """Nor are targets that have no operator in common."""
+    (section,) = _made(2).sections
+    alone = tuple(attrs.evolve(section, columns=(column,), rows=()) for column in section.columns)
+    found = conclusion(Comparison(alone, "float32", "cpu"))[0]
+    assert found.startswith("nothing was compared: no operator is common to two of them")
 
 
 def test_the_reason_is_told_under_the_table():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from torch import nn
 
+import normspec
 from normspec.adapters.declarations import Declarations
 from normspec.adapters.targets import resolve
-from normspec.spec.errors import WrongSignature
+from normspec.spec.errors import WrongDeclaration, WrongSignature
 
 LAYERS = Declarations(layers=True)
 
@@ -58,6 +60,55 @@ def test_a_layer_that_takes_more_than_x_is_told():
     """It declines every call, and says why; no layer of a model is passed over."""
     (binding,) = resolve(nn.Sequential(LayerNormOfTwo(6)), declared=LAYERS).bindings
     assert "has to take only x" in (binding.accepts((3, 6), {}) or "")
+
+
+class Norm(nn.LayerNorm):
+    """Normalises, and does not say what, but for its base."""
+
+
+class SomeNorm(nn.Module):
+    """Normalises, and does not say what."""
+
+    def forward(self, x):
+        return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-5)
+
+
+class Alpha(nn.Module):
+    """A LayerNorm whose gamma has an unusual name."""
+
+    def __init__(self):
+        super().__init__()
+        self.alpha = nn.Parameter(torch.ones(6))
+
+    def forward(self, x):
+        return nn.functional.layer_norm(x, (6,), self.alpha)
+
+
+def test_a_norm_of_unknown_kind_is_told():
+    """It stands in the report as a layer that could not be called; its base may say which it is."""
+    known, unknown = resolve(nn.Sequential(Norm(6), SomeNorm()), declared=LAYERS).bindings
+    assert (known.operator, known.name, unknown.name) == ("layer_norm", "0", "1")
+    assert "its class SomeNorm does not say which operator it is" in (unknown.accepts((3, 6), {}) or "")
+
+
+def test_a_model_with_a_layer_that_was_not_judged_does_not_conform():
+    """Status 3, however well the others do."""
+    report = normspec.check(nn.Sequential(nn.LayerNorm(6), SomeNorm()), layers=True, profile="quick", only="LN-F1")
+    assert (report.conforms, report.exit_status, report.unjudged_layers) == (False, 3, ("1",))
+    assert "Nothing was checked of 1." in str(report)
+
+
+class LayerNormOfAlpha(Alpha):
+    """Its name says what it is."""
+
+
+def test_a_declared_name_is_about_the_layers_that_have_it():
+    """The others have the usual one. If none has it, one line says so."""
+    model = nn.Sequential(nn.LayerNorm(6), LayerNormOfAlpha())
+    usual, unusual = resolve(model, declared=Declarations(layers=True, parameters={"gamma": "alpha"})).bindings
+    assert (usual.accepts((3, 6), {}), unusual.accepts((3, 6), {})) == (None, None)
+    with pytest.raises(WrongDeclaration, match=r"no layer of .* has a parameter alfa"):
+        resolve(model, declared=Declarations(layers=True, parameters={"gamma": "alfa"}))
 
 
 @pytest.mark.parametrize(
