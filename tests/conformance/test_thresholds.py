@@ -97,3 +97,24 @@ def test_values_that_show_a_mistake_are_swept_where_easy_ones_do_not():
 
     (cause,) = run(function("layer_norm", call), explain=True, forward_only=True).causes
     assert "right up to 700 values in a group, wrong from 701 on" in cause.sentence
+
+
+def projected_over_one_more(x, gamma, g, *, eps, axes):
+    """The gradients of an rms_norm whose projection is divided by n + 1 in groups of more than 64 values."""
+    r = 1 / np.sqrt(np.square(x).mean(axes, keepdims=True) + x.dtype.type(eps))
+    h = g if gamma is None else g * gamma
+    n = int(np.prod([x.shape[axis] for axis in axes]))
+    dx = r * (h - x * r * (h * x * r).sum(axes, keepdims=True) / x.dtype.type(n if n <= 64 else n + 1))
+    return dx, None if gamma is None else (g * x * r).sum(tuple(range(x.ndim - len(axes))))
+
+
+def test_an_error_that_becomes_small_is_not_called_right():
+    """It is allowed from some size on, and there still."""
+
+    def rms_norm(x, gamma, *, eps, axes):
+        y = x / np.sqrt(np.square(x).mean(axes, keepdims=True) + x.dtype.type(eps))
+        return y if gamma is None else y * gamma
+
+    rms_norm.vjp = projected_over_one_more
+    (cause,) = run(resolve(rms_norm, op="rms_norm", framework="numpy"), dtypes=("float32",), explain=True).causes
+    assert "right up to 64 values in a group, wrong from 65 on, by less and less: no more than is" in cause.sentence

@@ -148,5 +148,5 @@ def _words(failure: Exception | None, *, derivative: bool) -> str:
 
 
 def _shortened(words: str) -> str:
-    line = " ".join(words.split())
+    line = " ".join(words.split()).rstrip(".")  # more words follow
     return line if len(line) <= 120 else f"{line[:117]}..."

@@ -8,8 +8,9 @@ import attrs
 
 #: Blocks that a wrong size may be a multiple of, besides the last right and the first wrong size.
 _BLOCKS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64, 96, 100, 128, 192, 256, 384, 512, 768, 1000, 1024, 2048)
-#: Multiples of a block that are tried above the first wrong size, with sizes between and beside them.
-_MULTIPLES = 3
+#: Multiples of a block that are tried above the first wrong size, with sizes between and beside them. Widths of models
+#: are the first five multiples of 768 and of 1024, which code may list.
+_MULTIPLES = 6
 
 
 @attrs.frozen

@@ -325,7 +325,17 @@ class _Sizes:
         yield from of_blocks(low, high)
         last = self._last_of_band(high)
         if last is not None:
-            yield within(low, high, last)
+            yield self._within(low, high, last)
+
+    def _within(self, low: int, high: int, last: int) -> SizeRule:
+        """The rule of a band. Its end may be where an error that goes on, by less and less, begins to be allowed."""
+        rule = within(low, high, last)
+        share, beside = (max(self._errors(size, last), default=0.0) for size in (last, last + 1))
+        if last == high or beside * _ALIKE < share:
+            return rule
+        allowed = f"no more than is allowed from {last + 1} on"
+        clause = f"right up to {low} {{0}}, wrong from {high} on, by less and less: {allowed}"
+        return attrs.evolve(rule, clause=clause, short=f"from {high} {{0}} on")
 
     def _last_of_band(self, high: int) -> int | None:
         """The last wrong size before one that is right again."""
