@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ...adapters.dtypes import DTYPES
+from ...conformance.in_python import in_python
 from ...conformance.requests.choosing import selected
 from ...spec.errors import NormspecError
 from .items import Requirement, Source, Violation, markers, register_markers, verdict_on
@@ -61,7 +62,7 @@ class Decorated(pytest.Collector):
             target_run = _runs(self.config).setdefault(self.nodeid, made)
             requirements = target_run.requirements()
         except NormspecError as error:
-            raise self.CollectError(f"normspec: {error}") from None
+            raise self.CollectError(f"normspec: {in_python(str(error))}") from None
         return [
             Requirement.from_parent(
                 self, name=f"{op}::{one}[{dtype}]", target_run=target_run, operator_dtype=(op, dtype), identifier=one
@@ -86,7 +87,7 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
     try:
         asked = request_for(_unknown, options)
     except NormspecError as error:
-        raise collector.CollectError(f"normspec: {error}") from None
+        raise collector.CollectError(f"normspec: {in_python(str(error))}") from None
     only = frozenset(selected(asked.only, "only")) if asked.only else None
     shared = hasattr(collector.config, "workerinput")
     target_runs, key = _runs(collector.config), collector.nodeid
@@ -111,7 +112,7 @@ def _of_fixture(collector: Any, name: str, fixture: str, obj: Any, options: Mapp
             try:
                 target_runs[run_key] = target_run = TargetRun.of(made[fixture], options, shared=shared)
             except NormspecError as error:
-                raise Violation(f"the fixture {fixture}: {error}") from None
+                raise Violation(f"the fixture {fixture}: {in_python(str(error))}") from None
             for item in request.session.items:
                 if item.parent is request.node.parent and getattr(item, "originalname", "") == test.__name__:
                     target_run.expect(*(item.callspec.params[name] for name in _OWN))  # type: ignore[attr-defined]

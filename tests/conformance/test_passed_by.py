@@ -1,4 +1,4 @@
-"""Inputs that code may pass by, because nothing seems to be left to compute: zeros alone, and parameters as at first."""
+"""Inputs that code may pass by, because nothing seems to be left to compute: zeros alone."""
 
 from __future__ import annotations
 

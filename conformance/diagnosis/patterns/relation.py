@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
@@ -45,6 +46,10 @@ class LinearRelation:
     def is_of_formula(self, number: float) -> bool:
         """Whether it is a formula for all values of a case, so that a right value may contradict it as well."""
         return self.in_words(number).startswith("what the formula gives")
+
+    def is_limit(self, number: float) -> bool:
+        """Whether it limits something: it then holds everywhere, and is the right formula where nothing is limited."""
+        return bool(re.search(r"\b(max|min)\(", self.in_words(number)))
 
     def fitted(self, seen: Sequence[ObservedResult], where: Sequence[Array]) -> float | None:
         """The plainest k that everything seen allows, in the given places; None if there is none."""

@@ -193,6 +193,8 @@ class ResultDescriber:
             number = relation.fitted(seen, there)
             if number is None or _shows_in_extremes_alone(relation, number, seen):
                 continue
+            if place is not None and "eps" in place.words and relation.is_limit(number):
+                continue
             if not relation.holds(number, fresh, there_fresh) or not relation.is_evident(fresh, there_fresh):
                 continue
             if place is None and relation.is_of_formula(number):  # right values of a wrong case count too
