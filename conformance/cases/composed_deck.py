@@ -129,8 +129,9 @@ def _blocks(operator: str, d) -> Iterator[Description]:  # type: ignore[no-untyp
     """eps, absent parameters, few values, leading dimensions: the possible mistakes of the normalisation inside."""
     for recipe in ("scaled", "identity", "leaf"):
         yield d(2, _NEAR, *EPS_INSIDE, recipe=recipe, beta="none", gamma="ones")
-    for recipe, eps in (("scaled", 100.0), ("zero", 1e-3)):  # code may limit eps to less than 100
-        yield d(5, _NEAR, *EPS_INSIDE, recipe=recipe, eps=eps)
+    yield d(5, _NEAR, *EPS_INSIDE, recipe="scaled", eps=16.0)  # code may limit a large eps
+    for recipe in ("scaled", "zero"):
+        yield d(5, _NEAR, *EPS_INSIDE, recipe=recipe, eps=1e-3)
         yield d(3, _BELOW, *EPS_INSIDE, recipe=recipe, eps=1e-6, gamma="large", beta="none")
         yield d(2, _BELOW, *EPS_INSIDE, recipe=recipe, eps=1e-5, gamma="ones", beta="none")
     yield d(6, _TINY, recipe="scaled", eps=0.0)  # `eps or 1e-6` takes 0 for an eps that was not given

@@ -69,7 +69,7 @@ _LAWFUL: Kinds = (("normal", 0), ("near_eps", 0), ("integers", 1), ("scaled", 0)
 #: An eps below 1e-20: code puts 1e-12 or less in place of a smaller one, and may spare 0.
 _LEAST = 2.0**-70
 #: An eps above any that is usual, which code may limit.
-_LARGE = 100.0
+_LARGE = 16.0
 #: Groups whose reciprocal roots are so small that dx is moderate where gamma g is beyond float16's largest number. The
 #: first two have one large term each in one sum over groups, where the terms may be beyond it, and the sum is not.
 _STEEP: Kinds = (("one_hot", 6), ("one_hot", 6), ("scaled", 6), ("scaled", 4))
@@ -134,7 +134,8 @@ def _of_all(operator: str) -> list[Description]:
         d(2, (("witness", 0), ("witness", 0)), eps=0.5, gamma="none", beta="none"),  # mean 0, variance 1
         d(3, _NEAR, "LN-F3", eps=1e-5, beta="none", gamma="ones"),
         d(6, _NEAR, "LN-F3", eps=1e-3),
-        d(4, _NEAR, "LN-F3", "LN-F4", eps=_LARGE, gamma="powers"),
+        d(4, _NEAR, "LN-F3", "LN-F4", eps=0.5, gamma="powers"),
+        d(6, _NEAR, "LN-F3", "LN-F4", eps=_LARGE),
         d(3, _BELOW, "LN-F4", eps=1e-5, gamma="ones", beta="none"),
         d(7, _BELOW, "LN-F4", eps=1e-6, gamma=HUGE, beta="none"),
         d(5, _BELOW, "LN-F4", eps=1e-3, gamma="powers", beta="none"),
@@ -181,8 +182,8 @@ def _of_all(operator: str) -> list[Description]:
         ),
         # Zeros alone, as code may pass by with y = x or without derivatives; and a beta of zeros (parameters.py), as it
         # is at first.
-        d(6, _ZEROS, eps=2.0**-10, beta="ones"),
-        d(5, _ZEROS, eps=2.0**-10, gamma="none", beta="none"),
+        d(10, _ZEROS, eps=2.0**-10, beta="ones"),
+        d(9, _ZEROS, eps=2.0**-10, gamma="none", beta="none"),
         d(5, _NEAR, "LN-F4", eps=_LEAST, beta="none"),
         d(7, _STEEP, gamma="large", cotangent=VAST),
     ]
@@ -256,7 +257,8 @@ def _of_channels(operator: str) -> list[Description]:
         d(1, _NORMAL[:3], "BN-E1", "BN-E5", rank=2, only=True),
         d(8, _LAWFUL, *LAWS, *LAYOUTS, training=False, eps=2.0**-10),
         d(12, _EASY, *LAYOUTS, "LN-F5", training=False, rank=4, gamma="powers"),
-        d(6, _NEAR, "LN-F3", "LN-F4", training=False, eps=_LARGE),
+        d(6, _NEAR, "LN-F3", "LN-F4", training=False, eps=0.5),
+        d(5, _NEAR, "LN-F3", "LN-F4", training=False, eps=_LARGE),
         d(4, _NEAR, "LN-F4", training=False, eps=1e-6),
         d(6, _TINY, training=False, eps=0.0),
         d(3, _HARD, training=False, beta="none", eps=1e-3),

@@ -79,21 +79,23 @@ def with_eps(case: Case, factor: float) -> Case:
 
 def at_unit_eps(case: Case) -> Case | None:
     """
-    The case scaled up so that eps is at least 1 and below 4; None if it has no eps or scaling is not exact.
+    The case scaled so that eps is at least 1 and below 4; None if it has no eps or scaling is not exact.
 
     In inference the running variances become a quarter of eps, eps, and four times eps, in turn.
     """
     eps = case.settings["eps"]
     if eps <= 0:
         return None
-    power = max(0, -math.floor(math.log2(eps) / 2))
+    power = -math.floor(math.log2(eps) / 2)
     eps = math.ldexp(eps, 2 * power)
     changes = {"x": np.ldexp(case.x.astype(np.float64), power).astype(case.x.dtype)}
     if not case.settings.get("training", True):
         mean, variance = (np.asarray(case.inputs[name]) for name in ("running_mean", "running_var"))
         changes["running_mean"] = np.ldexp(mean.astype(np.float64), power).astype(mean.dtype)
         changes["running_var"] = (eps * 4.0 ** (np.arange(variance.size) % 3 - 1)).astype(variance.dtype)
-    # Scaling up by a power of two is exact unless it overflows.
+    # Scaling by a power of two is exact unless it overflows or leaves too few digits.
+    if not np.array_equal(np.ldexp(changes["x"].astype(np.float64), -power), case.x.astype(np.float64)):
+        return None
     if not all(np.isfinite(value.astype(np.float64)).all() for value in changes.values()):
         return None
     return case.replace(eps=eps, **changes)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from normspec.adapters.numpy.operators.batch_norm import BatchNorm
+from normspec.adapters.numpy.operators.group_norm import GroupNorm
 from normspec.adapters.numpy.operators.highway import Highway, Paths
 from normspec.adapters.numpy.operators.layer_norm import LayerNorm
 from normspec.adapters.numpy.operators.residual import Residual
@@ -61,8 +62,8 @@ def test_a_momentum_of_one_is_no_limit() -> None:
     assert "where momentum is 1" in told(MomentumOfOneReduced, "batch_norm")
 
 
-class BesselInSmallGroups(BatchNorm):
-    """Divides by n - 1 where a channel has two to eight values."""
+class BesselInSmallGroups(GroupNorm):
+    """Divides by n - 1 where a group has two to eight values."""
 
     def variance(self, x: Array, mean: Array) -> Array:
         n = x.shape[1]
@@ -70,8 +71,8 @@ class BesselInSmallGroups(BatchNorm):
 
 
 def test_most_of_a_place_is_told_as_where_it_always_is() -> None:
-    """A constant channel is right there too."""
-    assert "always where the number of values in a group is 8 or less" in told(BesselInSmallGroups, "batch_norm")
+    """A constant group is right there too."""
+    assert "always where the number of values in a group is 8 or less" in told(BesselInSmallGroups, "group_norm")
 
 
 class WiderBesideBeta(LayerNorm):

@@ -48,17 +48,16 @@ def memory_in_words(subject: Subject, cases: Sequence[Case], shown: Sequence[Cas
     ):
         found = [words for case in chosen if (words := describe(subject, case))]
         if len(found) >= _MIN_AGREEING and len(set(found)) == 1:
-            given = _must_be_given(subject, cases) if describe in _OF_VARYING else ""
+            given = _must_be_given(subject, chosen) if describe in _OF_VARYING else ""
             return f"{found[0]}, where {given} is given" if given else found[0]
     return ""
 
 
-def _must_be_given(subject: Subject, cases: Sequence[Case]) -> str:
-    """The parameter without which no result varies; empty if there is none. The chosen cases have them all."""
+def _must_be_given(subject: Subject, varying: Sequence[Case]) -> str:
+    """The parameter without which results of these cases no longer vary; empty if there is none."""
     for name in ("gamma", "beta"):
-        without = [one for one in cases if name in one.inputs and one.inputs[name] is None and one.x.size > 1]
-        steady = [_varying(subject, one) is None for one in without[:_MOST_CASES]]
-        if len(steady) >= _MIN_AGREEING and all(steady):
+        without = [one.replace(**{name: None}) for one in varying if one.inputs.get(name) is not None]
+        if len(without) >= _MIN_AGREEING and all(_varying(subject, one) is None for one in without):
             return name
     return ""
 
