@@ -18,7 +18,7 @@ from ...spec.errors import LayoutNotApplicable
 from ...spec.parts import Part
 from ..cases.case import Case
 from ..cases.description import Description
-from ..judging.call_log import LoggedCall, Raised
+from ..judging.call_log import COTANGENTS, LoggedCall, Raised
 from ..judging.verdicts import Counterexample
 from ..reporting.numbers import hex_float
 
@@ -138,6 +138,8 @@ def _call(found: Counterexample, place: int) -> dict[str, Any]:
         for name, array in {**call.inputs, "g": call.g}.items()
         if array is not None and name in call.layouts
     }
+    if COTANGENTS in call.layouts:  # several arrays, each with strides of its own
+        laid[COTANGENTS] = {"layout": call.layouts[COTANGENTS]}
     if laid:
         written["layouts"] = laid
     if call.mode != "training":

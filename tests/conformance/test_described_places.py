@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -62,17 +63,17 @@ def test_a_momentum_of_one_is_no_limit() -> None:
     assert "where momentum is 1" in told(MomentumOfOneReduced, "batch_norm")
 
 
-class BesselInSmallGroups(GroupNorm):
-    """Divides by n - 1 where a group has two to eight values."""
+class WrongInSmallGroups(GroupNorm):
+    """Takes another variance where a group has eight values or fewer, by a factor that is not the same in any two."""
 
     def variance(self, x: Array, mean: Array) -> Array:
         n = x.shape[1]
-        return super().variance(x, mean) * (n / (n - 1) if 1 < n <= 8 else 1)
+        return super().variance(x, mean) * (1 + 0.3 * math.cos(n) ** 2 if n <= 8 else 1)
 
 
 def test_most_of_a_place_is_told_as_where_it_always_is() -> None:
     """A constant group is right there too."""
-    assert "always where the number of values in a group is 8 or less" in told(BesselInSmallGroups, "group_norm")
+    assert "always where the number of values in a group is 8 or less" in told(WrongInSmallGroups, "group_norm")
 
 
 class WiderBesideBeta(LayerNorm):
