@@ -121,6 +121,8 @@ def repeats_equal(subject: Subject, case: Case) -> Iterator[Finding]:
 
 #: Later calls, of which each may take the next of several buffers or slots: more than code keeps in turn.
 _LATER = 16
+#: When a result changed that a check kept.
+_CALLED = "another call was made"
 
 
 @check("CM-P4")
@@ -139,20 +141,28 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
             yield pulled.gradients
             yield evaluation.outputs
 
-    # A target reuses buffers most readily where nothing is tracked, which frameworks have two modes for.
-    for mode, options in (("inference", {}), ("training", {"wrt": ()}), ("training", {})):
-        if subject.forward_only and mode == "training" and not options:  # nothing is tracked there either
-            break
+    def made(mode: str, options: Mapping[str, Any]) -> tuple[Evaluation, Evaluation, dict[str, np.ndarray]]:
+        """A call, with its outputs at once, and another one, after which many more were made."""
         subject.prefetch(case, asked(mode, options))
         evaluation = subject.start(case, mode=mode, **options)
         before = evaluation.outputs()
         later = subject.start(later_case, mode=mode, **options)
         later.outputs()
         subject.repeated_outputs(later_case, _LATER, mode)
+        return evaluation, later, before
+
+    def stay(evaluation: Evaluation, before: Mapping[str, np.ndarray], when: str) -> Iterator[Finding]:
         for name, value in evaluation.outputs().items():
-            yield changed(before[name], value, case, name, f"{name} changed when another call was made")
+            yield changed(before[name], value, case, name, f"{name} changed when {when}")
+
+    # A target reuses buffers most readily where nothing is tracked, which frameworks have two modes for.
+    for mode, options in (("inference", {}), ("training", {"wrt": ()})):
+        evaluation, later, before = made(mode, options)
+        yield from stay(evaluation, before, _CALLED)
     if subject.forward_only:
         return
+    evaluation, later, before = made("training", {})
+    yield from stay(evaluation, before, _CALLED)
     pulled = evaluation.pull(case.g)
     gradients = pulled.gradients()
     later.pull(later_case.g).gradients()
@@ -161,8 +171,7 @@ def results_stay(subject: Subject, case: Case) -> Iterator[Finding]:
         if value is not None and known is not None:
             note = f"the gradient of {name} changed when another was taken"
             yield changed(known, value, case, name, note)
-    for name, value in evaluation.outputs().items():
-        yield changed(before[name], value, case, name, f"{name} changed when gradients were taken")
+    yield from stay(evaluation, before, "gradients were taken")
 
 
 @check("CM-P5", raising="violates", gradient=True)
