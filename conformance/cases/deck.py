@@ -288,7 +288,6 @@ def _of_sample_channels(operator: str) -> list[Description]:
     d = partial(_describe, operator)
     # instance_norm's page has a requirement for one value a group.
     of_one = {"requirements": frozenset(("IN-E1",)), "only": True} if OPERATORS[operator].channels_alone else {}
-    each = 1 if of_one else 2
     return [
         d(12, _NORMAL[:6], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3),
         d(12, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2),
@@ -308,7 +307,7 @@ def _of_sample_channels(operator: str) -> list[Description]:
         d(9, _NORMAL, *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=1, channel_axis=-1),
         d(9, _NORMAL[:6], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=4, samples=2, width=1, channel_axis=-2),
         d(8, _NORMAL[:4], *AXES, "LN-F5", eps=NEGLIGIBLE_EPS, rank=5, samples=2, width=1),
-        d(8 * each, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2, width=each, channel_axis=-1),
+        d(8, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2, width=1, channel_axis=-1),
         # One channel in each group, all channels in one group, and no positions.
         d(6, _NORMAL[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=1),
         d(12, _NORMAL[:3], *AXES, eps=NEGLIGIBLE_EPS, rank=4, samples=3, width=6),
@@ -338,7 +337,8 @@ def _one_parameter_last(d: Callable[..., Description]) -> Iterator[Description]:
 
 
 def _whole_vectors_and_more(d: Callable[..., Description]) -> Iterator[Description]:
-    """Channels that lie last, with one more in a group than a vector has: groups then begin within a vector."""
+    """Channels that lie last: of two in a group, and one more than a vector has, so that groups begin within one."""
+    yield d(16, _NORMAL[:4], *AXES, eps=NEGLIGIBLE_EPS, rank=5, samples=2, width=2, channel_axis=-1)
     for width in (5, 9, 20):
         yield d(2 * width, _NORMAL[:8], *AXES, eps=NEGLIGIBLE_EPS, rank=3, samples=2, width=width, channel_axis=-1)
 
