@@ -58,7 +58,8 @@ def model_target(label: str, value: Any, operators: tuple[str, ...] | None, decl
         raise WrongSignature(f"{label} has no layer whose class is named after one of {', '.join(_NAMED)}")
     _ensure_used(declared, kit, within, label)
     bindings = [_binding(kit, within[paths[0]], key[0], paths, declared) for key, paths in kinds.items()]
-    for name, paths in _unnamed(kit, within).items():
+    # Of a choice of operators nothing says that such a layer is one.
+    for name, paths in _unnamed(kit, within).items() if operators is None else ():
         why = f"its class {name} does not say which operator it is: check it by itself, FILE.py:{name} --op OPERATOR"
         bindings.append(_declining(next(iter(kinds))[0], paths, why))
     slow = full_name(kit.framework) in SLOW
@@ -84,12 +85,17 @@ _SOME_NORM = re.compile(r"norm(alization)?(\dd)?$", re.IGNORECASE)
 
 
 def _unnamed(kit: Kit, within: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The paths of the user's layers that normalise something without saying what, by the name of their class."""
-    framework = kit.base.__module__.partition(".")[0]
+    """
+    The paths of the user's layers that normalise something without saying what, by the name of their class.
+
+    One that contains a layer that says it is told by that one.
+    """
+    framework, told = kit.base.__module__.partition(".")[0], _normalising(within)
     found: dict[str, list[str]] = {}
     for path, layer in within.items():
         kind = type(layer)
         own = path and kind.__module__.partition(".")[0] != framework
+        own = own and not any(other.startswith(f"{path}.") for other in told)
         if own and _SOME_NORM.search(kind.__name__) and operator_named(base.__name__ for base in kind.__mro__) is None:
             found.setdefault(kind.__name__, []).append(path)
     return found

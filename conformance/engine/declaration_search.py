@@ -365,7 +365,7 @@ class _Search:
                     before, after = results(case), results(rounded)
                     if not all(np.array_equal(got, after[name], equal_nan=True) for name, got in before.items()):
                         return False
-            same += 1
+                    same += results == subject.outputs  # a call that fails shows nothing
         return same >= _MIN_READ
 
     def _other_cases(self, subject: Subject) -> Iterator[Case]:

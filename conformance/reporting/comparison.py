@@ -58,7 +58,8 @@ def conclusion(comparison: Comparison) -> tuple[str, str]:
     lost = sum(cell.kind is Kind.LOST for one in comparison.sections for row in one.rows for cell in row.cells)
     differ, cells = "differs" if count == 1 else "differ", "cell" if lost == 1 else "cells"
     found = f"{count} of {counted(rows, 'row')} {differ}" if count else f"no difference in {counted(rows, 'row')}"
-    if len({column.target for one in compared for column in one.columns}) > 1 == max(len(s.columns) for s in compared):
+    targets = {column.target for section in compared for column in section.columns}
+    if len(targets) > 1 and all(len(section.columns) == 1 for section in compared):
         found = "nothing was compared: no operator is common to two of them"
     elif rows < len(every):
         found += f"; {len(every) - rows} more could not be compared"

@@ -149,11 +149,12 @@ class Outcome:
     def unjudged_layers(self) -> tuple[str, ...]:
         """The layers of a model that declined every call, so that nothing is known of them."""
         layers = {(one["target"], one["binding"]) for one in self.subjects if one.get("layers")}
-        taken: dict[str, int] = {}
+        taken: dict[tuple[str, str], int] = {}
         for one in self.taken:
-            if (one.target, one.binding) in layers:
-                taken[one.binding] = taken.get(one.binding, 0) + one.cases - sum(one.declined.values())
-        return tuple(name for name, cases in taken.items() if not cases)
+            place = one.target, one.binding
+            if place in layers:
+                taken[place] = taken.get(place, 0) + one.cases - sum(one.declined.values())
+        return tuple(name for (_, name), cases in taken.items() if not cases)
 
     @property
     def conforms(self) -> bool:

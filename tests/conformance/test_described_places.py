@@ -139,3 +139,20 @@ def test_a_result_that_varies_beside_one_parameter() -> None:
     """The calls that are repeated have every parameter."""
     words = "differs between calls with the same arguments, where beta is given"
     assert words in told(NoiseBesideBeta, "layer_norm")
+
+
+class NoiseAndNoAbsentGamma(LayerNorm):
+    """Adds noise, and fails where gamma is None."""
+
+    def call(self, *arrays: Any, **settings: Any) -> Any:
+        if arrays[1] is None:
+            raise ValueError("gamma is missing")
+        y = super().call(*arrays, **settings)
+        return (y + np.random.random_sample(y.shape)).astype(y.dtype)
+
+
+def test_a_call_that_fails_does_not_show_that_results_no_longer_vary() -> None:
+    """It has no results."""
+    target = implementation_target("own", "layer_norm", NoiseAndNoAbsentGamma().implementation())
+    causes = run(target, explain=True, requirements=("LN-F1", "CM-P2")).causes
+    assert causes and not any("where gamma is given" in cause.sentence for cause in causes)

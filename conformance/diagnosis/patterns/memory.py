@@ -57,9 +57,14 @@ def _must_be_given(subject: Subject, varying: Sequence[Case]) -> str:
     """The parameter without which results of these cases no longer vary; empty if there is none."""
     for name in ("gamma", "beta"):
         without = [one.replace(**{name: None}) for one in varying if one.inputs.get(name) is not None]
-        if len(without) >= _MIN_AGREEING and all(_varying(subject, one) is None for one in without):
+        if len(without) >= _MIN_AGREEING and all(_is_steady(subject, one) for one in without):
             return name
     return ""
+
+
+def _is_steady(subject: Subject, case: Case) -> bool:
+    """Whether results of a case do not vary. A call that fails has none."""
+    return bool(results_if_any(subject, case, gradients=False)) and _varying(subject, case) is None
 
 
 def _differs(case: Case) -> bool:

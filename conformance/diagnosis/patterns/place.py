@@ -41,6 +41,11 @@ class Place:
         return self.words.startswith(("where the number of", "where the length of"))
 
     @property
+    def is_of_eps(self) -> bool:
+        """Whether it is where eps, or something divided by it, has some size."""
+        return bool(re.search(r"\beps\b", self.words))
+
+    @property
     def is_of_absent_parameters(self) -> bool:
         """Whether it is where gamma or beta is None."""
         return bool(re.search(r"\b(gamma|beta) is None|neither gamma nor beta", self.words))

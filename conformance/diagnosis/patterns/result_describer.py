@@ -193,7 +193,7 @@ class ResultDescriber:
             number = relation.fitted(seen, there)
             if number is None or _shows_in_extremes_alone(relation, number, seen):
                 continue
-            if place is not None and "eps" in place.words and relation.is_limit(number):
+            if place is not None and place.is_of_eps and relation.is_limit(number):
                 continue
             if not relation.holds(number, fresh, there_fresh) or not relation.is_evident(fresh, there_fresh):
                 continue

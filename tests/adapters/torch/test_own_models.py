@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 import torch
 from torch import nn
@@ -96,6 +97,33 @@ def test_a_model_with_a_layer_that_was_not_judged_does_not_conform():
     report = normspec.check(nn.Sequential(nn.LayerNorm(6), SomeNorm()), layers=True, profile="quick", only="LN-F1")
     assert (report.conforms, report.exit_status, report.unjudged_layers) == (False, 3, ("1",))
     assert "Nothing was checked of 1." in str(report)
+
+
+def test_a_layer_of_one_model_is_not_judged_by_its_namesake_in_another():
+    """Both are called 1; status 3 for the first."""
+    models = [nn.Sequential(nn.LayerNorm(6), one) for one in (SomeNorm(), nn.LayerNorm(8))]
+    found = [normspec.check(one, layers=True, profile="quick", only="LN-F1") for one in models]
+    both = attrs.evolve(
+        found[0],
+        subjects=(*found[0].subjects, *({**one, "target": "other"} for one in found[1].subjects)),
+        taken=(*found[0].taken, *(attrs.evolve(one, target="other") for one in found[1].taken)),
+    )
+    assert both.unjudged_layers == ("1",)
+
+
+class WrapperNorm(nn.Module):
+    """Contains the layer that normalises."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.LayerNorm(6)
+
+
+def test_a_wrapper_is_told_by_the_layer_inside_it():
+    """Nor is a layer told that does not say what it is, where operators are chosen."""
+    assert [one.name for one in resolve(nn.Sequential(WrapperNorm()), declared=LAYERS).bindings] == ["0.inner"]
+    model = nn.Sequential(nn.LayerNorm(6), SomeNorm())
+    assert [one.name for one in resolve(model, op="layer_norm", declared=LAYERS).bindings] == ["0"]
 
 
 class LayerNormOfAlpha(Alpha):
