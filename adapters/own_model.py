@@ -58,7 +58,7 @@ def model_target(label: str, value: Any, operators: tuple[str, ...] | None, decl
         raise WrongSignature(f"{label} has no layer whose class is named after one of {', '.join(_NAMED)}")
     _ensure_used(declared, kit, within, label)
     bindings = [_binding(kit, within[paths[0]], key[0], paths, declared) for key, paths in kinds.items()]
-    # Of a choice of operators nothing says that such a layer is one.
+    # With --op such a layer is left out: nothing says that it is one of the chosen operators.
     for name, paths in _unnamed(kit, within).items() if operators is None else ():
         why = f"its class {name} does not say which operator it is: check it by itself, FILE.py:{name} --op OPERATOR"
         bindings.append(_declining(next(iter(kinds))[0], paths, why))
@@ -88,7 +88,7 @@ def _unnamed(kit: Kit, within: Mapping[str, Any]) -> dict[str, list[str]]:
     """
     The paths of the user's layers that normalise something without saying what, by the name of their class.
 
-    One that contains a layer that says it is told by that one.
+    A layer that contains one with a telling name is left out: that one is checked.
     """
     framework, told = kit.base.__module__.partition(".")[0], _normalising(within)
     found: dict[str, list[str]] = {}

@@ -10,7 +10,7 @@ from ...spec.identifiers import is_common, kind_of
 _WORDS = {
     "float64": ("computes float64 in float32", "Compute float64 data in float64"),
     "mixed_dtypes": (
-        "its results have the dtype of float32 parameters",
+        "returns results in the dtype of float32 parameters",
         "Return results of 16-bit data in the dtype of the data",
     ),
     "storage": (

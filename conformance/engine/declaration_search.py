@@ -63,7 +63,8 @@ _MIN_TRUNCATED = 32
 #: Number of cases of the run, besides the violated ones, on which such errors are counted.
 _OTHER_CASES = 40
 
-#: The least number of cases that show whether x is read in float32: one may round to what it was by chance.
+#: The least number of calls, with and without gradients, that show whether x is read in float32: a result may round to
+#: what it was by chance.
 _MIN_READ = 8
 
 #: The least error of a computation in float32, in envelopes of float64, where it is worst. The unit roundoffs are 2^29
@@ -365,7 +366,7 @@ class _Search:
                     before, after = results(case), results(rounded)
                     if not all(np.array_equal(got, after[name], equal_nan=True) for name, got in before.items()):
                         return False
-                    same += results == subject.outputs  # a call that fails shows nothing
+                    same += 1  # a call that fails shows nothing
         return same >= _MIN_READ
 
     def _other_cases(self, subject: Subject) -> Iterator[Case]:

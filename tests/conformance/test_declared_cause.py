@@ -100,7 +100,7 @@ def test_three_declarations_that_only_together_excuse():
     assert set(report.subjects[0]["passes_under"]) == {"mixed_dtypes=promoted", "cast=before-gain", "float64=float32"}
     (cause,) = report.causes
     assert cause.sentence == (
-        "Its results have the dtype of float32 parameters; rounds to 16 bits before the gain; computes float64 in"
+        "Returns results in the dtype of float32 parameters; rounds to 16 bits before the gain; computes float64 in"
         " float32; mixed_dtypes=promoted, cast=before-gain and float64=float32 together allow it."
     )
 
