@@ -110,6 +110,7 @@ def composed_deck(operator: str) -> list[Description]:
         # Padding: some rows of zeros, and all rows.
         yield d(4, _PADDED, *PARTS)
         yield d(4, (("constant", 0),), *PARTS, recipe=_READING[operator])
+        yield d(4, (("constant", 0),))  # the parts return other values than zeros
         yield d(4, _MANY[:6], "CM-V1", "CM-V2", "CM-V3", "CM-C10", leading=(2, 1, 3))
         yield d(33, _PLAIN, cotangent="large")
         yield d(33, _PLAIN, "CM-P1", recipe=_READING[operator], only=True)

@@ -26,11 +26,11 @@ DIGESTS: dict[str, tuple[str, str, str]] = {
     "rms_norm": ("afc69731188c11c4", "1f22adc6f982fb11", "496089ebcc7eaf66"),
     "group_norm": ("e913312ce33881e2", "3c63fa273afa9ecb", "fb999e07e4d53381"),
     "instance_norm": ("ebb10fd6db5d7035", "de9c0a19a872c01a", "3da55ced770f54ac"),
-    "residual": ("7e67037b7fe71052", "da0ccd250fd1287b", "63ffee7c0c99dad1"),
-    "pre_norm": ("9b3476a9df403059", "ee6f2e58a070a631", "17b4d6e76578c3af"),
-    "post_norm": ("f905cd59db5ce186", "d2151802b913cf96", "4747d2ca0b1176fd"),
-    "highway": ("77d032b544097731", "7607cb398adeb6ae", "4cd5ba4c2a4d0611"),
-    "mhc": ("e9e4f68062e3cb50", "c5200b9c0e654123", "5f63272564da2d2a"),
+    "residual": ("24fc114819bf6ecd", "f81a923d9a880329", "d487ae4e5e6dc7a0"),
+    "pre_norm": ("0c84816846db97b0", "af47be8540cbe8f5", "7aaec0238d9aeb97"),
+    "post_norm": ("d44e44d159fe5c81", "2b6fa07dad33747c", "41b4be8847d719ec"),
+    "highway": ("eea982d4dc5aa0b5", "aa0877932dfc2974", "851c57030491e5ec"),
+    "mhc": ("a924863aa936b3f0", "e9ee81a74af1f93b", "3d825c6e641a7e86"),
 }
 
 
@@ -41,11 +41,11 @@ DECKS: dict[str, tuple[str, str]] = {
     "rms_norm": ("27aa9d0e0454856d", "d3a43b12345b359f"),
     "group_norm": ("4125ef2a5c7d225e", "4b65ae09c3b6de75"),
     "instance_norm": ("8dd38c259974a0fa", "c2e6fedd453f5097"),
-    "residual": ("bc321601ded4ea2b", "db0de7ddf8be3ec7"),
-    "pre_norm": ("4f77c633abcd305a", "9f088af7e0c18708"),
-    "post_norm": ("bb759147bb98b048", "3feb8e65de7c5e37"),
-    "highway": ("b8a15b8c0a0031a7", "058463696d5c26e8"),
-    "mhc": ("b3febeebc24ebf65", "fcebcbd43e16954e"),
+    "residual": ("32f9592284b34fa0", "f41fa3577a1d7409"),
+    "pre_norm": ("183a67e261a81eb9", "e03d1e8f113c2f38"),
+    "post_norm": ("9f9363d3a230ba3d", "ad2ba23e309b9026"),
+    "highway": ("690c5f12f54b486c", "6f3add33ffc11a49"),
+    "mhc": ("c311b5cd21d49732", "7405c33e35880979"),
 }
 
 #: The groups drawn in each regime.

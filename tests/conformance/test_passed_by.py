@@ -35,3 +35,15 @@ def test_zeros_have_a_gradient(kind: str, operator: str) -> None:
     for derivative, verdict in ((made.vjp, "pass"), (vjp, "fail")):
         report = run(function(name, made.call, vjp=derivative), requirements={requirement})
         assert verdicts(report) == {requirement: verdict}
+
+
+def test_zeros_are_passed_to_the_branch() -> None:
+    """The branch of zeros may be anything: a shortcut that returns them is right only where the branch does so too."""
+    made = VARIANT["rs-plain"].build()
+
+    def passes(x: np.ndarray, branch: Any, **settings: Any) -> Any:
+        return made.call(x, branch, **settings) if x.any() else x
+
+    for call, verdict in ((made.call, "pass"), (passes, "fail")):
+        report = run(function("residual", call, vjp=made.vjp), requirements={"RS-F1"})
+        assert verdicts(report) == {"RS-F1": verdict}

@@ -51,7 +51,7 @@ def six_errors(x, gamma, beta, *, eps, axes):
         ),
         (
             names_its_size,
-            "The call raises ValueError: 6 values in a group of (6,) are a multiple of 3, and the like, where the"
+            "The call raises ValueError: 3 values in a group of (1, 3) are a multiple of 3, and the like, where the"
             " number of values in a group is a multiple of 3.",
         ),
         (six_errors, "The call fails in several ways where x has 3 axes."),
