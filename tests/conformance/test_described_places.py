@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -156,3 +157,41 @@ def test_a_call_that_fails_does_not_show_that_results_no_longer_vary() -> None:
     target = implementation_target("own", "layer_norm", NoiseAndNoAbsentGamma().implementation())
     causes = run(target, explain=True, requirements=("LN-F1", "CM-P2")).causes
     assert causes and not any("where gamma is given" in cause.sentence for cause in causes)
+
+
+class KeepsStatisticsOfOneValue(BatchNorm):
+    """Leaves the running statistics as they were where a channel has one value."""
+
+    def running(
+        self, s: Any, mean: Array, variance: Array, momentum: float, count: int, eps: Any
+    ) -> tuple[Array, Array]:
+        return (mean, variance) if count == 1 else super().running(s, mean, variance, momentum, count, eps)
+
+
+def test_a_result_that_is_an_input_is_no_multiple_of_the_right_one() -> None:
+    """The few cases with one value a channel share a momentum, and so a ratio."""
+    sentence = told(KeepsStatisticsOfOneValue, "batch_norm")
+    assert "new_running_var is running_var itself in training where a group has one value" in sentence
+
+
+class MomentsOfTheLastGroup(GroupNorm):
+    """Takes the moments of the 33rd and later groups from the 32nd, and returns a tenth more as their dx."""
+
+    def statistics(self, x: Array, eps: np.floating) -> Any:
+        found = super().statistics(x, eps)
+        taken = np.arange(len(x)) - self._beyond(len(x))
+        moments = {name: getattr(found, name)[taken] for name in ("mean", "variance", "rstd")}
+        return dataclasses.replace(found, **moments)
+
+    def input_gradient(self, p: Pull) -> Array:
+        right = super().input_gradient(p)
+        return right * np.where(self._beyond(len(p.x)) > 0, 1.1, 1.0).astype(right.dtype)[:, None]
+
+    def _beyond(self, rows: int) -> np.ndarray:
+        return np.maximum(np.arange(rows) % self.settings["groups"] - 31, 0)
+
+
+def test_one_case_with_many_cotangents_shows_its_output_once() -> None:
+    """Its groups are alike, and it has no gamma and no beta: what is right in it is not right for want of these."""
+    sentence = told(MomentsOfTheLastGroup, "group_norm")
+    assert "right up to 32 groups, wrong from 33 on" in sentence and "given" not in sentence

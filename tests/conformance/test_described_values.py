@@ -397,3 +397,17 @@ def test_an_error_that_larger_sizes_are_allowed_is_not_said_to_be_gone_there():
     (cause,) = run(target, requirements=["RM-F1", "CM-S1"], explain=True, forward_only=True).causes
     words = "y is off by about as much at every number of values in a group, up to 0.002 % of the largest right value: "
     assert cause.sentence.startswith(f"{words}that is allowed from ")
+
+
+def rms_norm_of_limited(x, gamma, *, eps, axes):
+    """Limits x to what float16 holds."""
+    limited = wide(x).clip(-65504, 65504)
+    y = limited / np.sqrt(np.square(limited).mean(axes, keepdims=True) + limited.dtype.type(eps))
+    return (y if gamma is None else y * gamma).astype(x.dtype)
+
+
+def test_an_x_that_is_limited_is_told():
+    """Groups of two large values have the same result as if each value were normalised alone."""
+    target = resolve(rms_norm_of_limited, op="rms_norm", framework="numpy")
+    (cause,) = run(target, dtypes=("float32",), explain=True, forward_only=True).causes
+    assert "y is what the formula gives with x limited to between -65504 and 65504" in cause.sentence

@@ -131,12 +131,13 @@ def _has_only(steps: FormulaSteps, name: str, number: float) -> bool:
     return value is not None and bool((value == number).all())
 
 
-#: Places within one mode: by parameters, and where the running statistics are those of a new layer.
+#: Places within one mode: by parameters, one value a group, and where the running statistics are those of a new layer.
 _IN_A_MODE: tuple[tuple[str, _Test], ...] = (
     ("gamma is given", lambda steps: _is_given(steps, "gamma")),
     ("gamma is None", lambda steps: not _is_given(steps, "gamma")),
     ("beta is given", lambda steps: _is_given(steps, "beta")),
     ("beta is None", lambda steps: not _is_given(steps, "beta")),
+    ("a group has one value", lambda steps: steps.n == 1),
     ("every running mean is 0", lambda steps: _has_only(steps, "running_mean", 0)),
     ("every running variance is 1", lambda steps: _has_only(steps, "running_var", 1)),
     (

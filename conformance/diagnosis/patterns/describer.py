@@ -180,7 +180,9 @@ class Describer:
         if not words:
             return None
         failing = self._violated_on({id(one) for one in formed if self.observer.fails(one)})
-        return _in_a_sentence(words, failing or self._violated("CM-T"))
+        # Where a result was shown that another call changed, a call that fails on the same case is not why.
+        changed = {one.requirement for one in self.violations if _shows_memory(one)}
+        return _in_a_sentence(words, tuple(one for one in failing if one not in changed) or self._violated("CM-T"))
 
     def _describe_values(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:
         seen, seen_fresh = [*self.observer.observed(formed)], [*self.observer.observed(fresh)]
@@ -305,6 +307,12 @@ def _may_be_of_values(violation: Result) -> bool:
     shown = violation.counterexample
     raised = shown is not None and shown.raised is not None
     return not raised and not violation.requirement.startswith(_NOT_OF_VALUES)
+
+
+def _shows_memory(violation: Result) -> bool:
+    """Whether a requirement on memory is violated by a value, and not by a call that raised."""
+    shown = violation.counterexample
+    return violation.requirement.startswith("CM-P") and shown is not None and shown.raised is None
 
 
 def _is_of_a_number(wrong: WrongResult) -> bool:

@@ -1,4 +1,4 @@
-"""Inputs: those that a function rounds to a narrower dtype before it computes, and an eps of its own in gradients."""
+"""Inputs: those that a function rounds or limits before it computes, and an eps of its own in gradients."""
 
 from __future__ import annotations
 
@@ -26,6 +26,19 @@ _ROUNDED_TOGETHER = (
 #: What a backward pass may have in the place of the eps given: none, and the defaults of libraries.
 _OTHER_EPS = (0.0, 1e-12, 1e-8, 1e-6, 1e-5, 1e-3)
 _ROUNDED_FOR_GRADIENTS = (("g",), ("x", "g"), ("x", "gamma", "g"))
+
+
+#: Limits on |x|, of code that shall not overflow in float16: its largest number, and round ones.
+_LIMITS = (65504.0, 1e6, 1e5, 1e4, 1e3, 100.0, 10.0)
+
+
+def limited_x(operator: str, name: str) -> Iterator[LinearRelation]:
+    """y, or a gradient, computed from an x that is limited in size."""
+    if OPERATORS[operator].composed or name not in FORMULAS:
+        return
+    for limit in _LIMITS:
+        words = f"what the formula gives with x limited to between {written(-limit)} and {written(limit)}"
+        yield LinearRelation(words, partial(_of_limited, limit, FORMULAS[name]))
 
 
 def rounded_inputs(operator: str, name: str) -> Iterator[LinearRelation]:
@@ -56,6 +69,10 @@ def other_eps(operator: str, name: str) -> Iterator[LinearRelation]:
 
 def _of_eps(eps: float, formula: Callable[[FormulaSteps], Array], one: ObservedResult) -> Array:
     return formula(FormulaSteps(one.case.replace(eps=eps)))
+
+
+def _of_limited(limit: float, formula: Callable[[FormulaSteps], Array], one: ObservedResult) -> Array:
+    return formula(FormulaSteps(one.case.replace(x=one.case.x.clip(-limit, limit).astype(one.case.x.dtype))))
 
 
 def _of_rounded(

@@ -294,12 +294,12 @@ def plain_relations(name: str) -> Iterator[LinearRelation]:
     yield LinearRelation("NaN", lambda one: np.where(np.isinf(one.got), 0.0, np.nan))
     yield LinearRelation("infinite", lambda one: np.where(np.isnan(one.got), 0.0, np.inf))
     yield LinearRelation("zero", nothing)
-    yield LinearRelation(_times, nothing, right, 1.0)
-    yield LinearRelation(_shifted, right, ones)
-    yield LinearRelation("the right value without its sign", lambda one: np.abs(one.expected))
     for other in ("x", "g", "gamma", "beta", "running_mean", "running_var"):
         if other != name:
             yield LinearRelation(f"{other} itself", partial(_own, other))
+    yield LinearRelation(_times, nothing, right, 1.0)
+    yield LinearRelation(_shifted, right, ones)
+    yield LinearRelation("the right value without its sign", lambda one: np.abs(one.expected))
     yield LinearRelation(lambda number: f"{written(number)}, whatever is given", nothing, ones, np.inf)
     yield LinearRelation(_signed, nothing, lambda one: np.sign(one.expected), np.inf)
     counts = [*_COUNTS, *((("the number of terms in its sum", terms_in_sum),) if name not in ("y", "dx") else ())]

@@ -16,7 +16,7 @@ from .axes import axes_relations
 from .backward import backward_relations
 from .described_cases import DescribedCases
 from .inner import InnerValue, inner_values
-from .inputs import other_eps, rounded_inputs
+from .inputs import limited_x, other_eps, rounded_inputs
 from .kept_values import kept_values
 from .lost_groups import lost_groups_in_words
 from .numbers import is_plain
@@ -140,7 +140,7 @@ class ResultDescriber:
         relations: Sequence[LinearRelation] | None = None,
     ) -> WrongResult | None:
         """How a result is wrong; ``relations``: to be tried in place of those of its name."""
-        seen, fresh = ([one for one in some if one.name == name] for some in (seen, fresh))
+        seen, fresh = ([*_without_repeats(one for one in some if one.name == name)] for some in (seen, fresh))
         if not any(one.wrong.any() for one in seen):
             return None
         places = places_of(self._observer.operator, seen, fresh)
@@ -209,7 +209,7 @@ class ResultDescriber:
         operator = self._observer.operator
         yield from plain_relations(name)
         yield from running_relations(name)
-        for relations in (term_relations, backward_relations, other_eps, rounded_inputs, kept_values):
+        for relations in (term_relations, backward_relations, other_eps, rounded_inputs, limited_x, kept_values):
             yield from relations(operator, name)
         yield from recovered_relations(self._observer, operator, name)
         record = OPERATORS[operator]
@@ -222,6 +222,16 @@ class ResultDescriber:
                 whole = [one for one, there in inside if there.all()]
                 # A wrong case says most. The relations found are then held against every case.
                 yield from spread_relations(sorted(whole, key=lambda one: not one.wrong.any())[:_SPREADS])
+
+
+def _without_repeats(seen: Iterable[ObservedResult]) -> Iterator[ObservedResult]:
+    """These, with a right output once only where cases differ in nothing but their cotangents."""
+    known: set[tuple[object, ...]] = set()
+    for one in seen:
+        key = (*map(id, one.case.inputs.values()), repr(one.case.settings))
+        if one.name not in one.case.record.outputs or one.wrong.any() or key not in known:
+            yield one
+        known.add(key)
 
 
 def _does_not_hold_outside(

@@ -99,7 +99,6 @@ def running_relations(name: str) -> Iterator[LinearRelation]:
     if name not in _STATISTICS:
         return
     old = name.removeprefix("new_")
-    yield LinearRelation(f"{old} as it was given", _old)
     for weighed, weight in _WEIGHTS:
         for words, statistic in _STATISTICS[name]:
             words_of_step = f"(1 - w) times {old} plus w times {words}, w being {weighed}"
