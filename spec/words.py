@@ -31,6 +31,11 @@ class Word:
     #: The anchor of the section that defines it.
     anchor: str
 
+    @property
+    def of_report(self) -> bool:
+        """Whether it is the label of a row of a report."""
+        return self.meaning.startswith("in a report,")
+
 
 @cache
 def words() -> Mapping[str, Word]:

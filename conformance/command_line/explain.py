@@ -15,7 +15,7 @@ from ...spec.convention_sections import convention
 from ...spec.errata import Erratum, errata
 from ...spec.operators import Operator
 from ...spec.words import Word
-from ..explaining.explaining import ALL, FAULTS, SOUND, Declaration, Found, meant, search
+from ..explaining.explaining import ALL, FAULTS, SOUND, Declaration, Found, meant, search, titled
 from ..reporting.explained import (
     print_erratum,
     print_faults,
@@ -57,7 +57,10 @@ def _printers(word: str) -> list[Callable[[Console], None]]:
             printers.append(partial(print_found, attrs.evolve(mentioned, explained=True)))
         return printers
     if isinstance(thing, Word):
-        return [partial(print_word, thing)]
+        # The label of a row of a report may be any word of a title.
+        named = None if thing.of_report else titled(thing.word)
+        also = [] if named is None else [partial(print_found, attrs.evolve(named, explained=True))]
+        return [partial(print_word, thing), *also]
     if isinstance(thing, Found):
         return [partial(print_found, thing)]
     return [partial(print_mistake, one) for one in thing]

@@ -174,6 +174,17 @@ def search(text: str) -> Found | None:
     return None
 
 
+def titled(word: str) -> Found | None:
+    """The requirements and errata whose titles have a word; None if none has."""
+    in_title = re.compile(rf"\b{re.escape(word)}\b")
+    found = Found(
+        word,
+        tuple(one for one in requirements().values() if in_title.search(one.title)),
+        tuple(one for one in errata().values() if in_title.search(one.title)),
+    )
+    return found if found.requirements or found.errata else None
+
+
 def _passages(wanted: list[str]) -> Iterator[Passage]:
     """The passages of the pages that contain all of these."""
     for page, text in pages().items():

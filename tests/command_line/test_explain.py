@@ -150,7 +150,14 @@ def test_a_word_of_the_pages_has_its_meaning(capsys, word):
     """Reports and pages use it; a word that is an operator's name or a convention's key would hide it."""
     shown = explained(capsys, word.upper())
     assert shown.startswith(f"{word}  {words()[word].kind}\n\n")
-    assert "](" not in shown and shown.rstrip().endswith(address("notation", words()[word].anchor))
+    assert "](" not in shown and address("notation", words()[word].anchor) in shown
+
+
+def test_a_word_lists_what_has_it_in_a_title(capsys):
+    """Who asks for eps wants to know where it goes."""
+    lines = {*explained(capsys, "eps").splitlines()}
+    assert {"'eps' is mentioned in:", "  ERR-2   eps added to the deviation", "  LN-F3  eps inside the root"} < lines
+    assert "is mentioned in" not in explained(capsys, "at")
 
 
 @pytest.mark.parametrize("symbols", [UNICODE, ASCII])
