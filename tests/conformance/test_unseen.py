@@ -22,14 +22,8 @@ SAMPLE = (
     "every-third-call",
     "memory-not-cleared",
     "additions-to-dbeta-lost",
-    "looked-up-by-three-values",
-    "beta-doubled-in-place",
-    "refuses-multiples-of-three",
     "residual-weighed",
-    "residual-multiplied",
-    "residual-activation-twice",
     "highway-temperature",
-    "highway-softmax-of-two",
     "mhc-roots-of-weights",
 )
 
@@ -46,10 +40,12 @@ def test_what_the_library_lacks_is_described(name):
     _told_as_kept(name)
 
 
+@pytest.mark.nightly  # half a minute: each size is tried again for the description
 def test_a_mistake_of_size_is_headed_by_the_requirement_on_sizes():
     """Calls of other layouts and later calls are large too, but a wrong size breaks CM-S1 before their requirements."""
     with np.errstate(all="ignore"):
-        (cause,) = run(UNSEEN["mean-too-large-from-1030"].target(), explain=True).causes
+        target = UNSEEN["mean-too-large-from-1030"].target()
+        (cause,) = run(target, requirements=["CM-S1", "CM-V1", "CM-P2", "CM-P4"], explain=True).causes
     assert cause.explains[0] == "CM-S1"
 
 

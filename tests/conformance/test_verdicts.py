@@ -200,7 +200,7 @@ def test_a_function_that_raises_in_one_dtype_alone(operator: str) -> None:
             raise TypeError("float16 is not for me")
         return call(x, *arguments, **settings)
 
-    report = run(variant_function(SOUND[operator], refuse), dtypes=DTYPES)
+    report = run(variant_function(SOUND[operator], refuse), dtypes=("float16", "float32"))
     of_float16 = [r for r in report.results if r.dtype == "float16"]
     assert of_float16 and {r.verdict for r in of_float16} == {Verdict.UNSUPPORTED}
     assert all("float16 is not for me" in r.reason for r in of_float16)

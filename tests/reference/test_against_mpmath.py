@@ -13,6 +13,9 @@ from .regimes import POINTS, draw
 
 pytestmark = pytest.mark.exhaustive
 
+#: The operator whose longest rows are compared in every run; those of the others take a minute each, at night.
+_LONG_OF = "layer_norm"
+
 CASES = [
     (operator, training, regime, n)
     for operator, training in SUBJECTS
@@ -21,7 +24,13 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("operator", "training", "regime", "n"), CASES)
+@pytest.mark.parametrize(
+    ("operator", "training", "regime", "n"),
+    [
+        pytest.param(*case, marks=[pytest.mark.nightly] if case[3] == LONG and case[0] != _LONG_OF else [])
+        for case in CASES
+    ],
+)
 def test_results_are_within_an_ulp(operator, training, regime, n):
     """Outputs and gradients are within 1 ulp where well conditioned, and within the envelope elsewhere."""
     comparison = Comparison(operator, regime, n, training=training, rows=1 if n == LONG else 3)
