@@ -24,25 +24,24 @@ import numpy as np
 
 from ...adapters.binding import Binding
 from ...adapters.target import Target
-from ...reference.formats import FORMATS
 from ...spec import requirements
 from ...spec.conventions import CONVENTIONS, NORMATIVE, matters_in, operators_about
-from ...spec.errors import CALL_FAILED, TargetLost
+from ...spec.errors import TargetLost
 from ...spec.identifiers import is_common
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..cases.shapes import elements
 from ..checks.registry import COSTLY, Check
 from ..grouping import grouped
-from ..judging.library import Library, fitted
+from ..judging.library import Library
 from ..judging.subject import Subject
 from ..judging.verdicts import Result, Verdict
 from ..requests.plan import Plan
 from ..results.report import Report
 from .asking import asking
+from .declaration_evidence import Evidence
 from .engine import Run
 from .judged_under import WIDENING, is_judged, leaves_some_unjudged
-from .modes import cases_in
 from .tally import Tally, stays_violated
 
 #: How many candidates that survive the violated cases are judged in full. Each costs as much as the binding's share of
@@ -55,21 +54,6 @@ _LARGEST_SET = 3
 #: Time limit of a search: _TIME_FACTOR times that of the run, because judging a survivor is another such run, but at
 #: least _MIN_SECONDS seconds, so that a busy machine does not decide the outcome.
 _TIME_FACTOR, _MIN_SECONDS = 2.0, 30.0
-
-#: How many errors of more than half a unit in the last place, all towards zero, show that results are truncated. By
-#: chance, this many roundings to nearest go one way once in 2^32 functions.
-_MIN_TRUNCATED = 32
-
-#: Number of cases of the run, besides the violated ones, on which such errors are counted.
-_OTHER_CASES = 40
-
-#: The least number of calls, with and without gradients, that show whether x is read in float32: a result may round to
-#: what it was by chance.
-_MIN_READ = 8
-
-#: The least error of a computation in float32, in envelopes of float64, where it is worst. The unit roundoffs are 2^29
-#: apart, and the envelope of a small case counts far fewer than 2^19 roundings.
-_LEAST_OF_FLOAT32 = 2.0**10
 
 #: Number of violations of each dtype that are tried to see whether a change affects any: of requirements of all
 #: operators, which are about dtypes and layouts, and of the operator's own page, which are about its values.
@@ -216,15 +200,16 @@ class _Search:
                     yield change
 
     def _removes_all(self, change: Change, violations: Sequence[Result]) -> bool:
-        """Whether no violated case stays violated under the change, and results are not merely truncated."""
+        """Whether no violated case stays violated under the change, and nothing speaks against it."""
         # What is known to stay first.
         known = sorted(violations, key=lambda result: not self._stays.get(_place(result, change), False))
         stays = any(self._violated(change, result) for result in known)
-        if stays or _is_of_float64(change, violations) or self._has_more_digits(change, violations):
+        evidence = Evidence(self.run.plan, self.target, self.binding, violations, self._undeclared)
+        if stays or ("float64" in change and evidence.is_not_of_float32()):
             return False
         if leaves_some_unjudged(violations, partial(self._is_judged, change)):
             return False
-        return not self._is_truncated(change, violations)
+        return not ("storage" in change and evidence.is_truncated())
 
     def _single_changes(self) -> Iterator[Change]:
         """The single changes that the binding could declare."""
@@ -274,6 +259,10 @@ class _Search:
         subject = trial.subject(self.target, self.binding, dtype)
         subject.mode = self.modes.get(dtype, subject.mode)
         return trial, subject
+
+    def _undeclared(self, dtype: str) -> Subject:
+        """The subject as the run judged it."""
+        return self._subject({}, dtype)[1]
 
     def _violated(self, change: Change, result: Result) -> bool:
         """Whether a violation stays on the case on which it was found."""
@@ -329,83 +318,6 @@ class _Search:
                 return False
         return True
 
-    def _has_more_digits(self, change: Change, violations: Sequence[Result]) -> bool:
-        """
-        Whether ``float64=float32`` would excuse wrong float64 results that are not computed in float32.
-
-        What is computed in float32 is a float32 number at the end. Where a last step is in float64, such as the product
-        with a float64 gamma, it at least reads x in float32. Of other results nothing is said, because anything may
-        have cost half of their digits.
-        """
-        if change.get("float64") != "float32" or "float64" not in {result.dtype for result in violations}:
-            return False
-        _, subject = self._subject({}, "float64")
-        here = [result for result in violations if result.dtype == "float64"]
-        wrong = []
-        for description in dict.fromkeys(result.violated_on for result in here):
-            case = subject.new_library().fresh(description)
-            for judge, results in ((subject.judge_output, subject.outputs), (subject.judge_gradient, subject.pull)):
-                self.target.begin()
-                with suppress(*CALL_FAILED):
-                    wrong += [got for name, got in results(case).items() if judge(case, name, got, note="").violated]
-        shown = [np.float64(one.counterexample.got or 0) for one in here if one.counterexample is not None]
-        with np.errstate(over="ignore"):
-            has_more = any(not np.array_equal(got.astype(np.float32), got, equal_nan=True) for got in wrong or shown)
-        return has_more and not self._reads_float32(subject)
-
-    def _reads_float32(self, subject: Subject) -> bool:
-        """Whether each float64 result stays the same, bit for bit, if x is rounded to float32 first."""
-        same = 0
-        for case in self._other_cases(subject):
-            rounded = case.replace(x=case.x.astype(np.float32).astype(np.float64))
-            if np.array_equal(rounded.x, case.x, equal_nan=True):
-                continue
-            for results in (subject.outputs, subject.pull):
-                self.target.begin()
-                with suppress(*CALL_FAILED):
-                    before, after = results(case), results(rounded)
-                    if not all(np.array_equal(got, after[name], equal_nan=True) for name, got in before.items()):
-                        return False
-                    same += 1  # a call that fails shows nothing
-        return same >= _MIN_READ
-
-    def _other_cases(self, subject: Subject) -> Iterator[Case]:
-        """Ordinary cases of the run, besides the violated ones."""
-        plan, binding = self.run.plan, self.binding
-        cases = cases_in(subject.mode, plan.profile.cases(binding.operator, plan.seed))[:_OTHER_CASES]
-        for description in filter(None, (fitted(one, binding) for one in cases)):
-            yield subject.new_library().fresh(description)
-
-    def _is_truncated(self, change: Change, violations: Sequence[Result]) -> bool:
-        """
-        Whether 16-bit results are truncated exact values, which no class of storage describes.
-
-        Such results lie within the envelopes of classes that round several times. But those round to nearest, and so
-        err to either side.
-        """
-        if "storage" not in change:
-            return False
-        for dtype in dict.fromkeys(result.dtype for result in violations if FORMATS[result.dtype].narrow):
-            _, subject = self._subject({}, dtype)
-            met = [result.violated_on for result in violations if result.dtype == dtype]
-            inward = outward = 0
-            for case in itertools.chain(map(subject.new_library().fresh, met), self._other_cases(subject)):
-                self.target.begin()
-                try:
-                    got = subject.outputs(case)["y"].astype(np.float64)
-                except CALL_FAILED:
-                    continue
-                exact = subject.truth(case).outputs()["y"].hi
-                off = np.abs(got) - np.abs(exact)
-                beyond = np.abs(got - exact) > FORMATS[dtype].unit_roundoff * np.abs(exact)
-                inward += int((beyond & (off < 0)).sum())
-                outward += int((beyond & (off > 0)).sum())
-                if outward or inward >= _MIN_TRUNCATED:
-                    break
-            if inward >= _MIN_TRUNCATED and not outward:
-                return True
-        return False
-
 
 def later_values(convention: str, declared: str, operator: str) -> Sequence[str]:
     """The values of a convention that an operator may declare after the declared one, in order."""
@@ -413,14 +325,6 @@ def later_values(convention: str, declared: str, operator: str) -> Sequence[str]
     later = values[values.index(declared) + 1 :]
     # All classes of storage but H0 let each operation of a composed operator round; "native" is the plainest name.
     return later[-1:] if convention == "storage" and OPERATORS[operator].composed else later
-
-
-def _is_of_float64(change: Change, violations: Sequence[Result]) -> bool:
-    """Whether ``float64=float32`` would excuse float64 results that are far nearer than float32 comes."""
-    if change.get("float64") != "float32":
-        return False
-    ratios = [one.ratio for one in violations if one.dtype == "float64" and one.ratio is not None]
-    return bool(ratios) and max(ratios) < _LEAST_OF_FLOAT32
 
 
 def _place(result: Result, change: Change) -> tuple[str, str, frozenset[tuple[str, str]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import cycle, permutations
 from types import SimpleNamespace
 from typing import Any, cast
@@ -34,8 +35,7 @@ from normspec.conformance.checks.strange_parts import with_wrapped
 from normspec.conformance.checks.undefined import undefined_group
 from normspec.conformance.checks.views import cotangent_layouts, input_layouts, parameter_layouts
 from normspec.conformance.engine import tally
-from normspec.conformance.engine.declaration_search import _Search
-from normspec.conformance.engine.engine import Run
+from normspec.conformance.engine.declaration_evidence import Evidence
 from normspec.conformance.judging.findings import Finding
 from normspec.conformance.judging.subject import Subject
 from normspec.conformance.requests.plan import Plan
@@ -177,13 +177,12 @@ def test_what_is_cut_off_is_seen_beside_calls_that_raise() -> None:
         return (y.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32).astype(x.dtype)
 
     target = function("layer_norm", cut)
-    run = Run(Plan((target,), ("bfloat16",), "cpu", {}, profile_of("quick"), 0))
+    plan = Plan((target,), ("bfloat16",), "cpu", {}, profile_of("quick"), 0)
     violation: Any = SimpleNamespace(
         dtype="bfloat16", requirement="LN-F1", violated_on=Description("layer_norm", 5, TWO)
     )
-    search = _Search(run, target, target.bindings[0], [violation], float("inf"))
-    assert search._is_truncated({"storage": "H1"}, [violation])
-    assert not search._is_truncated({"variance_algorithm": "one-pass"}, [violation])
+    judged = partial(Subject, target, target.bindings[0])
+    assert Evidence(plan, target, target.bindings[0], [violation], judged).is_truncated()
 
 
 def test_what_differs_is_found_among_repeated_gradients() -> None:

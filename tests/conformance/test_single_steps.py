@@ -82,9 +82,6 @@ def test_a_declaration_that_helps_beside_another_alone_is_found() -> None:
         def _violated(self, change: Any, result: Any) -> bool:
             return not result.needs <= set(change)
 
-        def _is_truncated(self, change: Any, violations: Any) -> bool:
-            return False
-
     target = specimen(VARIANT["ln-two-pass"])
     run = Run(Plan((target,), ("float32",), "cpu", {}, profile_of("quick"), 0))
     violations: Any = [
