@@ -98,7 +98,7 @@ class AskedSubject:
 
     def fresh_checks_of(self, requirements: Iterable[str]) -> Iterator[Question]:
         """These violated checks on fresh cases; none on a slow target, or if the check takes many calls."""
-        if not self.subject.slow:
+        if not self.subject.always_slow:
             yield from (one for name in requirements for one in self._fresh_checks.get(name, ()))
 
     @cached_property
@@ -113,7 +113,7 @@ class AskedSubject:
 
     def all_on_other_cases(self) -> Iterator[Question]:
         """Each violated check on other cases; none on a slow target, or if the check takes many calls."""
-        if not self.subject.slow:
+        if not self.subject.always_slow:
             for name, question in self.violated_checks.items():
                 yield from () if name in COSTLY else self.on_other_cases(question)
 
@@ -141,7 +141,7 @@ class AskedSubject:
 
     def _clear_among(self, some: Iterable[Question]) -> list[Question]:
         clear = [question for question in some if self._has_calls_left() and self.answer(question).clearly_wrong]
-        if not clear and not self.subject.slow:
+        if not clear and not self.subject.always_slow:
             clear = [one for question in some for one in self._clearer_case(question)]
         return clear
 
@@ -149,7 +149,7 @@ class AskedSubject:
         """
         Whether another check may be asked. The check of an aspect makes ten calls, which are few where calls are quick.
         """
-        return not self.subject.slow or self.as_asked.calls < _CALLS_SLOW
+        return not self.subject.always_slow or self.as_asked.calls < _CALLS_SLOW
 
     def _clearer_case(self, question: Question) -> Iterator[Question]:
         """The first case of the deck that shows a violation more clearly than the case in the report."""

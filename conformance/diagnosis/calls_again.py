@@ -114,7 +114,7 @@ class CallsAgain:
         self.subject.target.begin()
         try:
             (first,), _ = calls(case, 1), calls(different_values(case), 1)
-            others = calls(case, _REPEATED_SLOW if self.subject.slow else self.subject.repetitions(case))
+            others = calls(case, _REPEATED_SLOW if self.subject.always_slow else self.subject.repetitions(case))
             before = [(one, calls(one, 1)[0][name]) for one in self._last_other_call(shown)]
         except CALL_FAILED:
             return False

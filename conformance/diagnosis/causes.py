@@ -17,6 +17,7 @@ from ...spec.errors import NormspecError, TargetLost
 from ...spec.identifiers import is_common, kind_of
 from ..engine.asking import asking
 from ..engine.engine import Run
+from ..engine.pace import is_slow_once
 from ..grouping import grouped
 from ..judging.defects import words
 from ..judging.subject import Subject
@@ -300,6 +301,11 @@ def _subject(run: Run, target: Target, binding: Binding, dtype: str, report: Rep
     """The subject of a binding in a dtype, in the mode that the report judged it in."""
     subject = run.subject(target, binding, dtype)
     subject.mode = subject.mode or report.mode_of(target.name, binding.operator, binding.name, dtype)
+    place = target.name, binding.operator, binding.name, dtype
+    shown = (one.violated_on for one in report.failures() if _place(one) == place)
+    case = next((one for one in shown if one is not None), None)
+    asked = run.plan.slow is not None  # who says that calls are slow means each of them
+    subject.slow_once = not asked and case is not None and is_slow_once(subject, case)
     return subject
 
 

@@ -159,7 +159,7 @@ class Consequences:
         First-order gradients and their laws are left to _trace_gradients: a backward pass may have a mistake in the
         same aspect. Those of higher order follow if no violated gradient stands.
         """
-        for requirement, result in () if self.subject.slow else self._unexplained():
+        for requirement, result in () if self.subject.always_slow else self._unexplained():
             check, violated = self._checks[requirement], self._violated_aspects(requirement)
             about_values = (
                 requirement in {*_FORMULA_OF_Y, *_ABOUT_EXACT_VALUES, *_ABOUT_SEVERAL_GROUPS} or check.of == "formula"
@@ -220,7 +220,7 @@ class Consequences:
         What is normalised with the running statistics is the wrong formula, on whatever values these are taken.
         """
         result = self._by_id.get("BN-F7")
-        shown = None if result is None or self.subject.slow else result.counterexample
+        shown = None if result is None or self.subject.always_slow else result.counterexample
         if shown is not None and reads_running_statistics(self.subject, self.again.case_of(shown)):
             self.reading = "BN-F7"
 
@@ -235,7 +235,7 @@ class Consequences:
     def _trace_statistics(self) -> None:
         """A running variance that is wrong by its weight follows from the mean; one that is wrong as in y, from y."""
         mean, variance, whole = (self._violated(ids) for ids in (*_STATISTICS.values(), _FORMULA_OF_Y))
-        if not variance or variance in self.roots or self.subject.slow:
+        if not variance or variance in self.roots or self.subject.always_slow:
             return
         for leading, explains in ((mean, has_the_weight_of_the_mean), (whole, is_of_the_variance_of_y)):
             if leading and self._is_seen(self._by_id[variance], lambda case, found=explains: found(self.subject, case)):
@@ -258,7 +258,7 @@ class Consequences:
         Wrong gradients that are derivatives of the wrong y follow from it; so do their laws if no gradient stands.
         """
         whole = self._violated(_FORMULA_OF_Y)
-        if not whole or self.wide is None or self.subject.slow:
+        if not whole or self.wide is None or self.subject.always_slow:
             return
         ids = [name for name in map(self._violated, _GRADIENTS.values()) if name]
         laws = [name for name, _ in self._unexplained() if self._checks[name].of == "gradients"]
@@ -288,7 +288,7 @@ class Consequences:
     def _trace_higher_derivatives(self) -> None:
         """Wrong tangents and second derivatives that are derivatives of the returned gradients follow from these."""
         leading, wide = self._wrong_formula_or_gradient(), self.wide
-        if not leading or wide is None or self.subject.slow:
+        if not leading or wide is None or self.subject.always_slow:
             return
         for name, result in self._unexplained():
             kind, fit = KINDS.get(name), fitted(result.violated_on, wide.binding)
@@ -338,7 +338,7 @@ class Consequences:
 
         So does what a part that is not called cannot do: raise, or return a wrong shape.
         """
-        for name, result in () if self.subject.slow else self._unexplained():
+        for name, result in () if self.subject.always_slow else self._unexplained():
             left_out = "CM-C1" in self._by_id and name != "CM-C1" and is_of_uncalled_parts(self.subject, result)
             if left_out:
                 self._record(name, "CM-C1")

@@ -159,7 +159,7 @@ class ConventionSearch:
         if beside is not None:
             asked = [check for check in asked if not is_about_derivatives(check)]
         deck, library = quick_cases(subject), self._library(subject)
-        for description in deck[:_CASES_SLOW] if subject.slow else deck:
+        for description in deck[:_CASES_SLOW] if subject.always_slow else deck:
             fit = fitted(description, subject.binding)
             if fit is None:
                 continue

@@ -38,8 +38,8 @@ MEMORY = "CM-P2"
 #: More groups than any small case of a deck has, so that no call had the shape before.
 _LEAST_GROUPS = 41
 
-#: Cases of the deck that are asked in new shapes.
-_CASES = 2
+#: Cases of the deck that are asked in new shapes, and those of a target that is slow in each: 13 shapes a case.
+_CASES, _CASES_SLOW = 2, 1
 
 #: More than there are series: a violated check is asked in shapes beyond theirs.
 _PLACES_OF_SERIES = 64
@@ -92,7 +92,7 @@ class FirstCalls:
     @cached_property
     def answers(self) -> list[tuple[_Calls, list[Results]]]:
         """The target's results in new shapes; empty if they do not show that it keeps something of the first call."""
-        if self.subject.slow or not any(one.requirement == MEMORY for one in self.maker.violations):
+        if self.subject.always_slow or not any(one.requirement == MEMORY for one in self.maker.violations):
             return []
         seen: list[tuple[_Calls, list[Results], bool]] = []
         for calls in self._series():
@@ -151,7 +151,7 @@ class FirstCalls:
     def _series(self) -> Iterator[_Calls]:
         """The calls of each new shape; two cases with different settings in both orders, each in a shape of its own."""
         place = 0
-        for description in islice(self._descriptions(), _CASES):
+        for description in islice(self._descriptions(), _CASES_SLOW if self.subject.slow else _CASES):
             for variation, (first, other) in enumerate(self._pairs(self._in_new_shape(description, 0))):
                 for order in (1, -1) if first.settings != other.settings else (1,):
                     pair = [*self._pairs(self._in_new_shape(description, place))][variation]

@@ -20,7 +20,7 @@ from ..cases.sizes import extents, sized
 from ..checks.later_calls import different_values
 from ..checks.registry import COSTLY, Check
 from ..engine.folding import priority
-from ..engine.modes import checks_on, quick_cases
+from ..engine.modes import checks_on, in_shapes_of, quick_cases
 from ..judging.library import Library, fitted
 from ..judging.subject import Subject
 from ..judging.verdicts import Result
@@ -93,7 +93,7 @@ class QuestionMaker:
         return self.preceding_case if self._remembers() else None
 
     def _remembers(self) -> bool:
-        if self.subject.slow or self.preceding_case is None:
+        if self.subject.always_slow or self.preceding_case is None:
             return False
         if any(one.requirement in _ABOUT_MEMORY for one in self.violations):
             return True
@@ -185,13 +185,13 @@ class QuestionMaker:
             kinds = tuple((name, at) for name, _ in dict.fromkeys(shown.groups) for at in range(_GROUPS_OF_A_KIND))
             regrouped.append(attrs.evolve(shown, groups=kinds, repeat=None, leading=None, samples=None))
         deck = self._deck(mixed=shown.mixed)
-        for some in (deck, regrouped):
+        for some in (deck, in_shapes_of(self.subject, regrouped)):
             made = (self.question(one, question.check) for one in some if one != shown)
             yield from islice((one for one in made if one is not None), _OTHER_CASES)
 
     def violated_checks_to_ask(self) -> dict[str, Question]:
         """The violated checks that the target is asked again, each on the case that shows the violation."""
-        if not self.subject.slow:
+        if not self.subject.always_slow:
             return self.violated_checks
         cheap = sorted((name for name in self.violated_checks if name not in COSTLY), key=priority)
         few = [name for name in cheap if kind_of(name) != "L"] or cheap  # a law may take thirty calls
@@ -217,11 +217,13 @@ class QuestionMaker:
         little about it.
         """
         violations = (
-            sorted(self.violations, key=lambda one: priority(one.requirement)) if self.subject.slow else self.violations
+            sorted(self.violations, key=lambda one: priority(one.requirement))
+            if self.subject.always_slow
+            else self.violations
         )
         shown = [one.violated_on for one in violations if one.violated_on is not None]
         some = dict.fromkeys([one for one in shown if not is_extreme(one)] or shown)
-        return self._plain_questions_on([*some][: _PLAIN_SLOW if self.subject.slow else None])
+        return self._plain_questions_on([*some][: _PLAIN_SLOW if self.subject.always_slow else None])
 
     @cached_property
     def fresh_questions(self) -> list[Question]:
@@ -236,7 +238,7 @@ class QuestionMaker:
         not.
         """
         plain = [tamed(one) for one in self._deck() if one.n and one.count_of_groups and not one.large]
-        slow = self.subject.slow
+        slow = self.subject.always_slow
         some = evenly_spread(plain, _FRESH_CASES_SLOW) if slow else of_every_kind(plain, _FRESH_CASES)
         single = (one for one in plain if one.n == 1)
         return self._plain_questions_on([*some, *islice(single, 1)])
@@ -284,7 +286,9 @@ class QuestionMaker:
         found = [
             self.question(other, question.check)
             for name, question in self.violated_checks.items()
-            for other in (() if name in COSTLY else with_another_form(question.description))
+            for other in (
+                () if name in COSTLY else in_shapes_of(self.subject, [*with_another_form(question.description)])
+            )
         ]
         shown = dict.fromkeys(question.description for question in self.violated_checks.values())
         if self.subject.binding.record.has_modes:
@@ -293,7 +297,8 @@ class QuestionMaker:
         if self.subject.binding.record.normalises and not self.subject.forward_only:
             for description in islice(shown, 1):
                 two = attrs.evolve(description, groups=(("normal", 0), ("normal", 1)), **ITS_OWN_SIDES)
-                found += self._on_changed_case(two, with_cotangents_apart, (True,))
+                for one in in_shapes_of(self.subject, [two]):
+                    found += self._on_changed_case(one, with_cotangents_apart, (True,))
         return [one for one in found if one is not None]
 
     def _on_changed_case(

@@ -149,7 +149,7 @@ class Search:
 
     def _candidates_with_small_errors(self) -> Iterator[Candidate]:
         """Candidates with many values wrong as the target's are, for a target on which nothing is wrong by much."""
-        if self.subject.slow:
+        if self.subject.always_slow:
             return
         violated = [*self.asked.violated_checks.values()]
         questions = [*self.asked.questions(violated), *self.asked.all_on_other_cases()]
@@ -233,7 +233,7 @@ class Search:
 
     def _last_questions(self, candidate: Candidate) -> Iterator[Question]:
         """
-        Questions that take the most time, asked of the few candidates that are left; none on a slow target.
+        Questions that take the most time, asked of the few candidates that are left; none where new shapes are slow.
 
         A mistake that begins or ends at some size is asked about at many sizes, and one about arguments in many shapes:
         target and candidate have to refuse the same.
@@ -268,7 +268,7 @@ class Search:
         Nothing else on such a case speaks against a name: the target may have made another mistake too. Derivatives
         of what is wrong may differ, and so may what is remembered.
         """
-        if self.subject.slow or candidate.varies or self.asked.maker.preceded_by is not None:
+        if self.subject.always_slow or candidate.varies or self.asked.maker.preceded_by is not None:
             return False
         asked = self.asked.maker.contrasting_questions
         contrasting = (one for one in asked if not self.asked.may_differ(candidate, one))

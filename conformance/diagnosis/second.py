@@ -36,7 +36,7 @@ class SecondSearch:
 
     def found(self) -> Explanation | None:
         """The first mistake with a second that explains more; None if there is no such second."""
-        if self._asked.subject.slow or any(len(one.faults) > 1 for one in self.first.candidates):
+        if self._asked.subject.always_slow or any(len(one.faults) > 1 for one in self.first.candidates):
             return None
         varying, checks = self.search.varying, self._asked.violated_checks
         if varying is not None:

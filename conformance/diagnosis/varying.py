@@ -38,7 +38,7 @@ class VaryingTarget:
     def series(self) -> list[Series]:
         """The results of repeated calls, if they vary."""
         first = self.maker.preceding_case
-        if self.maker.subject.slow or first is None or not any(name in self.violated for name in VARYING):
+        if self.maker.subject.always_slow or first is None or not any(name in self.violated for name in VARYING):
             return []
         subject = self.maker.subject
         series = [

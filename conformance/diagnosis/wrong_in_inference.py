@@ -38,7 +38,7 @@ def search_in_inference(subject: Subject) -> Search | None:
 
     ``subject``: a new one, of which nothing was asked. It makes all its calls in inference mode from here on.
     """
-    if subject.slow:
+    if subject.always_slow:
         return None
     subject.in_inference = subject.forward_only = True
     found = [*_violations(subject)]

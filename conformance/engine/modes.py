@@ -9,6 +9,7 @@ import attrs
 from ...adapters.binding import Binding
 from ..cases.case import Case
 from ..cases.description import Description
+from ..cases.few_shapes import in_few_shapes
 from ..checks.catalogue import checks_of
 from ..checks.registry import Check
 from ..judging.library import Library, fitted
@@ -87,8 +88,15 @@ def checks_on(subject: Subject) -> list[Check]:
 
 
 def quick_cases(subject: Subject, seed: int = 0) -> list[Description]:
-    """The cases of `quick` for the subject's operator, in the mode that it is judged in."""
-    return cases_in(subject.mode, profile_of("quick").cases(subject.operator, seed))
+    """The cases of `quick` for the subject's operator, in the mode that it is judged in, on shapes that it takes."""
+    return in_shapes_of(subject, cases_in(subject.mode, profile_of("quick").cases(subject.operator, seed)))
+
+
+def in_shapes_of(subject: Subject, cases: Sequence[Description]) -> list[Description]:
+    """These cases; on the few shapes of a run if a call of a new one is slow."""
+    if not subject.slow_once or subject.binding.fixed.shape:
+        return list(cases)
+    return list(dict.fromkeys(few for one in cases if (few := in_few_shapes(one)) is not None))
 
 
 def _in_inference(check: Check) -> Check:

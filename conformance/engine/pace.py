@@ -38,6 +38,23 @@ def pace(subject: Subject, asked: bool | None) -> str:
     return ""
 
 
+def is_slow_once(subject: Subject, description: Description) -> bool:
+    """Whether a slow target is quick where it is called again in a shape that it was called in."""
+    fit = fitted(description, subject.binding) if subject.slow else None
+    if fit is None:
+        return False
+    case = subject.new_library().case(fit)
+    subject.target.begin()
+    for results in (subject.outputs, *(() if subject.forward_only else (subject.pull,))):
+        with contextlib.suppress(*CALL_FAILED):
+            results(case)  # the shape may be new here
+            started = time.perf_counter()
+            results(case)
+            if time.perf_counter() - started >= SLOW:
+                return False
+    return True
+
+
 def _quickest(subject: Subject, *, training: bool) -> float:
     """
     Seconds of the quickest of some plain calls of new shapes; 0 if a call fails, or one was quick.

@@ -54,6 +54,8 @@ class CallingSubject:
     in_inference: bool = False
     #: Whether its calls are slow. If so, fewer cases run on it.
     slow: bool = False
+    #: Whether a call is slow only where its shape is new, as where a framework compiles.
+    slow_once: bool = False
     #: How often one call is repeated to provoke a race (CM-P2, CM-P3).
     repeats: int = 128
     #: The same for a call of many values.
@@ -78,6 +80,11 @@ class CallingSubject:
     @property
     def operator(self) -> str:
         return self.binding.operator
+
+    @property
+    def always_slow(self) -> bool:
+        """Whether each call is slow, so that the search for a cause makes few."""
+        return self.slow and not self.slow_once
 
     @property
     def format(self) -> str:

@@ -12,7 +12,7 @@ from ....spec.operators import OPERATORS
 from ...cases.case import Case
 from ...cases.description import Description
 from ...cases.generate import generate
-from ...engine.modes import cases_in, quick_cases
+from ...engine.modes import cases_in, in_shapes_of, quick_cases
 from ...judging.verdicts import Result
 from ...requests.profiles import profile_of
 from ..chosen_cases import FRESH_SEED, of_every_kind
@@ -51,7 +51,8 @@ class DescribedCases:
 
     def fresh(self, *, every: bool = False) -> list[Case]:
         """Generated cases, and ordinary ones of another seed's deck: some, or every one."""
-        generated = cases_in(self.observer.subject.mode, generate(self.observer.operator, FRESH_SEED, _CASES))
+        subject = self.observer.subject
+        generated = in_shapes_of(subject, cases_in(subject.mode, generate(subject.operator, FRESH_SEED, _CASES)))
         ordinary = [one for one in generated if _is_ordinary(one)]
         return self._made(tamed(one) for one in (*ordinary, *self._of_deck(FRESH_SEED, every=every)))
 

@@ -56,7 +56,7 @@ class Describer:
     @classmethod
     def after(cls, search: Search) -> Describer:
         """The describer of a subject for which no mistake was found; it knows all answers of that search."""
-        observer = Observer(search.subject, search.asked.library, _MOST_SLOW if search.subject.slow else None)
+        observer = Observer(search.subject, search.asked.library, _MOST_SLOW if search.subject.always_slow else None)
         for question, answer in search.asked.answered:
             observer.add(question, answer)
         cases = DescribedCases(observer, search.violations)
@@ -137,7 +137,7 @@ class Describer:
 
     def _in_other_sizes(self, found: Pattern, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern:
         """The description; if its place is a number of something, that of the shown cases in other sizes too."""
-        if self.observer.limited or not any(_is_of_a_number(one) for one in found.wrong):
+        if self.observer.subject.slow or not any(_is_of_a_number(one) for one in found.wrong):
             return found
         more, more_fresh = self.cases.in_other_sizes()
         again = self._describe_values([*formed, *more], [*fresh, *more_fresh])

@@ -70,7 +70,7 @@ class ResultDescriber:
         self, wrong: WrongResult, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult]
     ) -> WrongResult:
         """How a result is wrong; formed anew if its place is of two conditions and a case of `standard` refutes it."""
-        if wrong.place is None or not wrong.place.both or wrong.shown_by or self._observer.limited:
+        if wrong.place is None or not wrong.place.both or wrong.shown_by or self._observer.subject.slow:
             return wrong
         every = self._observer.observed(self.cases.of_standard())
         return self._unless_refuted(wrong, seen, fresh, [one for one in every if one.name == wrong.name])

@@ -96,10 +96,10 @@ def thresholds(observer: Observer, violated: Sequence[Description], wrong: Seque
     """
     The wrong sizes of each extent; ``violated``: cases whose sizes are tried too; ``wrong``: ordinary wrong cases.
 
-    A rule by which one of those is right is none: the sweep has easy values. A slow target is not asked: that takes too
-    many calls.
+    A rule by which one of those is right is none: the sweep has easy values. A target that is slow, or slow in new
+    shapes, is not asked: that takes too many.
     """
-    if observer.limited:
+    if observer.subject.slow:
         return
     shown = [(one, case) for one in violated if (case := observer.case(one)) is not None]
     cases = [case for _, case in shown]
