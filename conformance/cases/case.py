@@ -187,7 +187,7 @@ def _composed_case(description: Description, data: Format, held: Format) -> Case
     handed = made(
         description.operator,
         description.recipe,
-        Drawn(shape, data, held, description.seed, description.logits, description.count),
+        Drawn(shape, data, held, description.seed, description.logits, description.count, x),
     )
     inputs: dict[str, NDArray[Any] | None] = {"x": x}
     settings: dict[str, Any] = {}

@@ -29,7 +29,9 @@ _LAW = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "leaf", "highway"
 #: More recipes for these laws: their parts depend on x, each row by itself.
 _ROWWISE = ("tanh_linear", "chain", "mixed", "post_activation")
 #: Recipes whose parts hold nothing that a second case could show.
-_BRIEF = ("view", "identity", "zero", "negated", "counted", "dropped_leaf", "fuse_shared", "tiny", "opposed")
+_BRIEF = ("view", "identity", "zero", "negated", "counted", "dropped_leaf", "fuse_shared", "tiny")
+#: The same, of values that matter for one thing alone.
+_RARE = ("large", "opposed", "cancelling")
 #: Recipes whose second derivatives are not zero.
 _CURVED = {
     "residual": ("tanh_linear", "square", "post_activation", "projected"),
@@ -83,7 +85,7 @@ def composed_deck(operator: str) -> list[Description]:
             law = LAWS if recipe in _ROWWISE else ()
             groups = _PADDED if recipe == "tiny" else _LAWFUL[:3]  # in rows of zeros only the tiny values are left
             yield d(5, groups, *PARTS, *law, recipe=recipe, eps=2.0**-8, logits="moderate")
-            if recipe in _BRIEF:
+            if recipe in (*_BRIEF, *_RARE):
                 continue
             shaped: dict[str, object] = {"leading": (2, 4)} if place % 2 else {"leading": (8,)}
             yield d(6, _MANY, recipe=recipe, eps=NEGLIGIBLE_EPS, count=2, **shaped)
@@ -139,7 +141,8 @@ def _blocks(operator: str, d) -> Iterator[Description]:  # type: ignore[no-untyp
     for n, eps in ((7, 1e-3), (16, 0.5)):  # where a one-pass variance cancels
         yield d(n, _OFFSETS, "PR-F1", recipe="scaled", eps=eps, gamma="ones", beta="none")
     if OPERATORS[operator].normalises_sum:  # a variance put together from those of x and F(x) cancels
-        yield d(16, _MANY, "PO-F1", recipe="opposed", eps=NEGLIGIBLE_EPS, gamma="ones", beta="none")
+        for recipe in ("opposed", "cancelling"):
+            yield d(16, _MANY, "PO-F1", recipe=recipe, eps=NEGLIGIBLE_EPS, gamma="ones", beta="none")
     for n in (2, 3, 4):
         yield d(n, _PLAIN, *FEW, recipe="scaled", eps=NEGLIGIBLE_EPS, gamma="powers")
     for recipe in ("tanh_linear", "scaled"):  # blocks are initialised like this to be the identity

@@ -27,6 +27,7 @@ from .paths import paths_deck
 from .six_axes import six_axes_deck
 from .sizes import repeated_deck, size_deck
 from .two_extents import two_extents_deck
+from .usual_shapes import usual_shapes_deck
 from .witnesses import WITNESSES
 
 #: Well-conditioned groups of many kinds, also for sums over groups.
@@ -143,6 +144,7 @@ def _of_all(operator: str) -> list[Description]:
         d(5, _PLAIN[:4], "LN-F4", eps=0.0),
         d(6, _TINY, eps=0.0, gamma="powers"),
         d(7, (("tiny", 0), ("tiny", 1)), eps=0.0, gamma="powers"),
+        d(6, (("tiny", 2), ("tiny", 3)), "LN-F1", eps=0.0, gamma="powers", only=True),
         d(7, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="mixed", beta=HUGE),
         d(9, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="zeros", beta="mixed"),
         d(5, _PLAIN, "LN-F5", eps=NEGLIGIBLE_EPS, gamma="large", beta="mixed", cotangent="integers"),
@@ -370,7 +372,7 @@ def deck(operator: str, profile: str, seed: int) -> list[Description]:
 
 def _of_size(operator: str, profile: str) -> list[Description]:
     """The sweep of sizes, other cases of large data, and the repeated calls."""
-    found = size_deck(operator, profile) + images_deck(operator, profile)
+    found = size_deck(operator, profile) + images_deck(operator, profile) + usual_shapes_deck(operator)
     found += large_deck(operator, profile) + repeated_deck(operator, profile)
     if profile == "quick":
         return found

@@ -34,6 +34,8 @@ class Drawn:
     #: How logits are drawn (logits.py), and the number of branches.
     logits: str
     count: int
+    #: x itself, for a part that nearly cancels it.
+    x: NDArray[Any]
     inputs: dict[str, NDArray[Any] | None] = attrs.field(factory=dict)
     parts: dict[str, Any] = attrs.field(factory=dict)
 
@@ -55,6 +57,13 @@ class Drawn:
         for place, special in enumerate((-1.0, 0.0, 2.0, -0.5)[: max(0, flat.size - 2)]):
             flat[(5 * place + 1) % flat.size] = special
         return self.hold(name, np.ldexp(values, exponent))
+
+    def nearly_opposed(self, name: str) -> str:
+        """A leaf that leaves half of the digits of x in their sum, which has no rounding."""
+        digits = round(-math.log2(self.format.unit_roundoff))
+        x = self.x.astype(np.float64)
+        left = np.ldexp(self.random(name, self.shape).standard_normal(self.shape), -(digits // 2))
+        return self.hold(name, left * x - x)
 
     def gate(self, name: str) -> str:
         """Gate logits of x's shape."""
@@ -92,6 +101,10 @@ class Drawn:
             return Part("leaf", (self.values(f"{role}.h"),))
         if kind == "tiny":
             return Part("leaf", (self.values(f"{role}.h", tiny_exponent(self.format)),))
+        if kind == "large":  # code may limit it
+            return Part("leaf", (self.values(f"{role}.h", _LARGE),))
+        if kind == "cancelling":
+            return Part("leaf", (self.nearly_opposed(f"{role}.h"),))
         if kind in ("linear", "tanh_linear"):
             return Part(kind, (self.matrix(f"{role}.w"),))
         if kind == "convolution":
@@ -131,6 +144,9 @@ SINGLE = (
     "counted",
     "tiny",
 )
+
+#: The exponent of large parts: thousands, which float16 holds.
+_LARGE = 10
 
 Recipe = Callable[[Drawn], None]
 
@@ -211,9 +227,10 @@ RECIPES: Mapping[str, Mapping[str, Recipe]] = {
         "post_activation": _residual("tanh_linear", "", "tanh"),
         "projected": _residual("tanh_linear", "linear", "relu"),
         "shared": _residual("linear", "shared"),
+        "large": _residual("large"),
     },
     "pre_norm": _BLOCKS,
-    "post_norm": {**_BLOCKS, "opposed": _single("sublayer", "opposed")},
+    "post_norm": {**_BLOCKS, **{kind: _single("sublayer", kind) for kind in ("opposed", "cancelling")}},
     "highway": {
         "leaf": _highway("leaf", "leaf"),
         "chain": _highway("tanh_linear", "linear"),
@@ -227,6 +244,7 @@ RECIPES: Mapping[str, Mapping[str, Recipe]] = {
         "counted": _highway("counted", "leaf"),
         "convolution": _highway("convolution", "leaf"),
         "tiny": _highway("tiny", "leaf"),
+        "large": _highway("large", "leaf"),
     },
     "mhc": {
         "leaf": _mhc("leaf"),
@@ -245,6 +263,7 @@ RECIPES: Mapping[str, Mapping[str, Recipe]] = {
         "fuse_shared": _mhc("shared", "fuse_coupled"),
         "causal": _mhc("causal"),
         "tiny": _mhc("tiny"),
+        "large": _mhc("large"),
     },
 }
 

@@ -168,9 +168,18 @@ def _ramp(drawing: Drawing) -> Array:
     return rising + drawing.normal() / 8
 
 
+#: How many members of the regime "tiny" are large enough for gradients.
+_LESS_TINY = 2
+
+
 def _tiny(drawing: Drawing) -> Array:
-    """A variance of 2^-82, below the limits that code sets in place of an eps; r^3 is still far from overflow."""
-    return max(2.0**-41, 16 * drawing.format.smallest_normal) * drawing.normal()
+    """
+    A variance of 2^-82, below the limits that code sets in place of an eps; r^3 is still far from overflow.
+
+    From the third on it is 2^-110, still smaller, for y alone: below 1e-30, and near the smallest normal of float32.
+    """
+    deviation = 2.0**-41 if drawing.index < _LESS_TINY else 2.0**-55
+    return max(deviation, 16 * drawing.format.smallest_normal) * drawing.normal()
 
 
 def _spread(group: Array) -> float:

@@ -227,7 +227,7 @@ class Bench:
             for name, value in given.items()
             if name in self.record.arguments
         }
-        drawn = Drawn(rows.shape, self.format, self.format, 0, "mixed", 1)
+        drawn = Drawn(rows.shape, self.format, self.format, 0, "mixed", 1, rows)
         if self.operator in _SUBLAYERS:
             made(self.operator, _SUBLAYERS[self.operator], drawn)
         blank = Case(self.operator, inputs, settings, np.zeros((0,), kind), parts=drawn.parts)
