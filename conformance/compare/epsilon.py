@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -92,9 +93,13 @@ def eps_effective(bench: Bench) -> Cell:
                 break  # the formula is another one
             used.append(found[0])
         else:
+            if not any(used):
+                break
             words = placement.words(bench.record)
             evidence = {"given": list(given), "used": used, "placement": words, "dtype": wide.dtype}
             return Cell(_in_effect(used), evidence=evidence)
+    if _is_ignored(bench):
+        raise UnclearAnswer("eps is not used")
     raise UnclearAnswer("no formula gives the same eps for groups of two deviations")
 
 
@@ -104,9 +109,16 @@ def _candidates(bench: Bench) -> list[tuple[Placement, float]]:
         known = placement_of(bench)
     except UnclearAnswer:
         return [(one, 1.0) for one in PLACEMENTS if one.solve is not None]
-    if known.placement.solve is None:
-        raise UnclearAnswer("eps is not used")
-    return [(known.placement, known.divisor)]
+    # An eps of the target's own may be too small to show where its place was looked for.
+    place = PLACEMENTS[0] if known.placement.solve is None else known.placement
+    return [(place, known.divisor)]
+
+
+def _is_ignored(bench: Bench) -> bool:
+    """Whether the eps that is given shows nowhere."""
+    with suppress(UnclearAnswer):
+        return placement_of(bench).placement.solve is None
+    return False
 
 
 def _in_effect(used: Sequence[float]) -> str:

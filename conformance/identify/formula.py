@@ -23,6 +23,9 @@ _ROOTS = {
     "after the root": "{d} (1 / sqrt({v}) + eps)",
 }
 
+#: The words after an eps that is the target's own.
+_ALWAYS = "whatever is given"
+
 #: Names of the variance in a formula, by the cells of its two rows.
 _VARIANCES = {
     "biased (n)": "var",
@@ -57,6 +60,9 @@ def formula(operator: str, cells: Mapping[str, Cell]) -> str:
     variance = _not_centred(cells["variance"]) if record.centred and not taken else _VARIANCES.get(found, "")
     if place not in _ROOTS or not variance:
         return ""
+    own, _, always = words.get("eps_effective", "").partition(" ")
+    if place == "not used" and always == _ALWAYS:
+        variance = f"{variance} + {own}"
     xhat = _ROOTS[place].format(d="(x - mean)" if taken else "x", v=variance)
     gain = words.get("gain", "gamma")
     alone = "xhat" if gain == "no gamma" else "gamma xhat"

@@ -94,12 +94,21 @@ def with_eps(used: Callable[[float], float]) -> Card:
         (lambda eps: eps, "as given"),
         (lambda eps: 2 * eps, "2 times what is given"),
         (lambda eps: 1e-5, "1e-05 whatever is given"),
+        (lambda eps: 1e-7, "1e-07 whatever is given"),  # too small to show where the place of eps is looked for
         (lambda eps: max(eps, 3e-7), "3e-07 for 1e-08"),
     ],
 )
 def test_eps_in_effect_is_told_to_three_digits(used: Callable[[float], float], told: str) -> None:
     """As given, a multiple, a constant, or a floor."""
     assert with_eps(used).line("eps_effective").text == told
+
+
+def test_an_eps_of_its_own_stands_in_the_formula() -> None:
+    """Its place is not told by witnesses of larger variances; a function without any eps has none in its formula."""
+    assert with_eps(lambda eps: 1e-7).formula == "y = gamma (x - mean) / sqrt(var + 1e-07) + beta"
+    without = with_eps(lambda eps: 0.0)
+    assert without.formula == "y = gamma (x - mean) / sqrt(var) + beta"
+    assert without.line("eps_effective").evidence["reason"] == "eps is not used"
 
 
 def test_a_solution_that_does_not_exist_is_no_eps() -> None:

@@ -97,6 +97,14 @@ def test_a_mistake_is_named_with_the_worst_element(op):
     assert re.search(r"where     in groups? .* places? 0 to", told)
 
 
+def test_zeros_are_not_taken_for_what_is_merely_small():
+    """A mistake that returns x times the root of eps, for a tiny x, is near zero, and is not why y is zero."""
+    x = (np.random.default_rng(1).standard_normal((4, 16)) * 3e-7).astype(np.float32)
+    with pytest.raises(OutsideEnvelope) as caught:
+        testing.assert_layer_norm(np.zeros_like(x), x, None, None, eps=1e-6)
+    assert "normspec explain" not in str(caught.value)
+
+
 @pytest.mark.parametrize("op", OPERATORS)
 def test_a_message_leaves_what_was_given_as_it_is(op):
     """Known mistakes get copies of the inputs, because some of them write to their inputs."""

@@ -31,6 +31,8 @@ _CONTRASTED = 4
 #: The groups of a case that differs from one shown in its size, and how many values more they have: in cases that a
 #: description is formed on, and in fresh ones.
 _GROUPS_ALIKE, _LARGER = 3, ((1, 3), (2, 4, 5))
+#: Numbers of axes.
+_RANKS = (2, 3, 4, 5)
 #: Sizes that no case of a deck has; a third of each is the number of groups. An array of their means then is too
 #: small to take the memory of a parameter's gradient.
 _NEW_SIZES = (131, 137, 139)
@@ -116,6 +118,16 @@ class DescribedCases:
             [*cases, *self._made(other for one in shown for other in _with_other_axes(one, times))]
             for cases, times in zip(sized, (1, _GROUPS_ALIKE), strict=True)
         ]
+
+    def in_other_ranks(self) -> list[Case]:
+        """The cases that show violations, with their channels among fewer and more axes."""
+        if not OPERATORS[self.observer.operator].has_channels:
+            return []
+        shown = [one for one in self.shown() if not one.large]
+        axes = {one: 1 if one.channel_axis % one.rank else 0 for one in shown}
+        return self._made(
+            attrs.evolve(one, rank=rank, channel_axis=axes[one], positions=None) for one in shown for rank in _RANKS
+        )
 
     def in_new_shapes(self, cases: Sequence[Case]) -> list[Case]:
         """A few of these cases in shapes that no call had before."""

@@ -69,10 +69,10 @@ class ResultDescriber:
     def in_every_case(
         self, wrong: WrongResult, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult]
     ) -> WrongResult:
-        """How a result is wrong; formed anew if its place is of two conditions and a case of `standard` refutes it."""
+        """How a result is wrong; formed anew if its place is of two conditions and another case refutes it."""
         if wrong.place is None or not wrong.place.both or wrong.shown_by or self._observer.subject.slow:
             return wrong
-        every = self._observer.observed(self.cases.of_standard())
+        every = self._observer.observed([*self.cases.of_standard(), *self.cases.in_other_ranks()])
         return self._unless_refuted(wrong, seen, fresh, [one for one in every if one.name == wrong.name])
 
     def _unless_refuted(
