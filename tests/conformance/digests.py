@@ -66,7 +66,7 @@ DRAWN: dict[str, str] = {
     "huge": "e0b60146a517a090",
     "edges": "00e8ca1657033296",
     "ramp": "f13272117cd09e4a",
-    "tiny": "0e10cbe01cc18786",
+    "tiny": "cd4e4823ebf262d8",
 }
 
 
