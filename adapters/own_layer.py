@@ -77,8 +77,8 @@ def layer_target(
     operator = _operator(kit, without_state(value) if kit.is_layer(value) else kind, label, file, operators)
     if OPERATORS[operator].composed:
         raise WrongSignature(
-            f"{label} is a layer that does not take the parts of {operator}, which normspec supplies: give a function,"
-            f" or an instance of a layer, that is called as {OPERATORS[operator].signature}"
+            f"{label} is a class of layers, and which of them take the parts of {operator} from their caller is not"
+            f" known: give a function, or an instance of a layer, that is called as {OPERATORS[operator].signature}"
         )
     binding = binding_of(kit, value, operator, label, declared, arguments)
     slow = full_name(kit.framework) in SLOW

@@ -427,7 +427,7 @@ def test_another_size_of_a_parameter_cannot_be_lent():
         (nn.LayerNorm((1024, 1024)), {}, "262,144 can be judged exactly"),
         (Plain(3), {"op": "rms_norm"}, "has a parameter bias: rms_norm has no parameter for it"),
         (nn.RMSNorm(8), {}, "has an eps for each dtype"),
-        (nn.TransformerEncoderLayer, {"op": "pre_norm"}, "does not take the parts of pre_norm, which"),
+        (nn.TransformerEncoderLayer, {"op": "pre_norm"}, "which of them take the parts of pre_norm from"),
     ],
 )
 def test_what_cannot_be_checked_is_told(layer, options, message):
