@@ -45,14 +45,14 @@ def is_slow_once(subject: Subject, description: Description) -> bool:
         return False
     case = subject.new_library().case(fit)
     subject.target.begin()
+    taken = []
     for results in (subject.outputs, *(() if subject.forward_only else (subject.pull,))):
         with contextlib.suppress(*CALL_FAILED):
             results(case)  # the shape may be new here
             started = time.perf_counter()
             results(case)
-            if time.perf_counter() - started >= SLOW:
-                return False
-    return True
+            taken.append(time.perf_counter() - started)
+    return bool(taken) and max(taken) < SLOW  # calls that fail tell nothing
 
 
 def _quickest(subject: Subject, *, training: bool) -> float:

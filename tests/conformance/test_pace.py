@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+import attrs
 import pytest
 
 import normspec
 from normspec import Report
+from normspec.adapters.targets import resolve
+from normspec.conformance.cases.description import Description
+from normspec.conformance.engine.pace import is_slow_once
+from normspec.conformance.judging.subject import Subject
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
@@ -54,3 +60,26 @@ def test_the_caller_has_the_last_word(sound: Any) -> None:
     _, all_cases = checked(sound(0.0))
     assert checked(sound(0.0), slow=True)[1] < all_cases
     assert checked(sound(0.025), slow=False)[1] == all_cases
+
+
+def _waits_in_new_shapes(x: Any, gamma: Any, beta: Any, *, eps: float, axes: Any, known: Any = {}) -> Any:  # noqa: B006
+    if x.shape not in known:
+        known[x.shape] = time.sleep(0.03)
+    return x
+
+
+def _waits(x: Any, gamma: Any, beta: Any, *, eps: float, axes: Any) -> Any:
+    time.sleep(0.03)
+    return x
+
+
+def _fails(x: Any, gamma: Any, beta: Any, *, eps: float, axes: Any) -> Any:
+    raise ValueError("not here")
+
+
+@pytest.mark.parametrize(("call", "once"), [(_waits_in_new_shapes, True), (_waits, False), (_fails, False)])
+def test_what_is_slow_in_new_shapes_alone_is_told_from_what_is_always_slow(call: Any, once: bool) -> None:
+    """A second call in the same shape tells it; calls that fail do not."""
+    target = resolve(call, op="layer_norm", framework="numpy")
+    subject = attrs.evolve(Subject(target, target.bindings[0], "float32", forward_only=True), slow=True)
+    assert is_slow_once(subject, Description("layer_norm", 5, (("normal", 0),) * 2)) == once
