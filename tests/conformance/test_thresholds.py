@@ -118,3 +118,22 @@ def test_an_error_that_becomes_small_is_not_called_right():
     rms_norm.vjp = projected_over_one_more
     (cause,) = run(resolve(rms_norm, op="rms_norm", framework="numpy"), dtypes=("float32",), explain=True).causes
     assert "right up to 64 values in a group, wrong from 65 on, by less and less: no more than is" in cause.sentence
+
+
+def instance_norm_in_chunks(x, gamma, beta, *, eps, channel_axis):
+    """Takes the channel of a group from its place in a chunk of 4096 groups."""
+    moved = np.moveaxis(x.astype(np.result_type(x.dtype, np.float32)), channel_axis, 1)
+    rows = moved.reshape(moved.shape[0] * moved.shape[1], -1)
+    d = rows - rows.mean(-1, keepdims=True)
+    y = d / np.sqrt(np.square(d).mean(-1, keepdims=True) + d.dtype.type(eps))
+    channel = np.arange(len(rows)) % 4096 % moved.shape[1]
+    y = y if gamma is None else y * gamma[channel][:, None]
+    y = y if beta is None else y + beta[channel][:, None]
+    return np.moveaxis(y.reshape(moved.shape).astype(x.dtype), 1, channel_axis)
+
+
+def test_a_limit_is_not_told_twice_in_what_is_as_many():
+    """In the sweep of groups one sample has as many channels."""
+    target = resolve(instance_norm_in_chunks, op="instance_norm", framework="numpy")
+    report = run(target, requirements=["CM-S1", "IN-F1"], explain=True, forward_only=True)
+    assert [cause.sentence for cause in report.causes] == ["y is right up to 4096 groups, wrong from 4097 on."]

@@ -225,6 +225,7 @@ class Describer:
             wrong, explains = self.results.all_wrong(*seen), self._explained_by_size(found.right_up_to)
             if wrong and explains:
                 own = wrong_on_their_own(wrong, OPERATORS[self.observer.operator].outputs)
+                own = [one for one in own if not found.is_told_by(one)]
                 clauses = clauses_of([one for one in own if one.place is not EVERYWHERE and one.place is not None])
                 clauses += clauses_of([one for one in own if one.place is EVERYWHERE])
                 beyond = f": there {'; '.join(clauses)}" if clauses else ""

@@ -15,6 +15,7 @@ from ...cases.sizes import Extent, extents, place_of, sized
 from .case_places import samples_of
 from .numbers import written_share
 from .observing import Observer
+from .pattern import WrongResult
 from .size_rules import SizeRule, from_on, of_blocks, within
 
 #: Sizes at which a fault of size is searched, just past the limits of blocks.
@@ -79,6 +80,16 @@ class Threshold:
         """The name of the things that are counted."""
         name, _, mode = self.extent.name.partition(", ")
         return (self.instead or _WORDS.get(name, name)) + (f" in {mode}" if mode else "")
+
+    def is_told_by(self, wrong: WrongResult) -> bool:
+        """
+        Whether a result without a relation is wrong after the same number of other things than those counted.
+
+        In the sweep of one extent, others may be as many.
+        """
+        before, _, counted = ("" if wrong.place is None else wrong.place.words).partition(f" {self.right_up_to} ")
+        others = before == "after the first" and counted.split()[0] != self._counted.split()[0]
+        return others and wrong.relation is None
 
     @property
     def begins(self) -> str:
