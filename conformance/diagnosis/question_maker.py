@@ -216,14 +216,12 @@ class QuestionMaker:
         Extreme groups are included only if no other case shows a violation: what a wrong formula gives there says
         little about it.
         """
-        violations = (
-            sorted(self.violations, key=lambda one: priority(one.requirement))
-            if self.subject.always_slow
-            else self.violations
-        )
+        slow, violations = self.subject.always_slow, self.violations
+        if slow:
+            violations = sorted(violations, key=lambda one: priority(one.requirement))
         shown = [one.violated_on for one in violations if one.violated_on is not None]
         some = dict.fromkeys([one for one in shown if not is_extreme(one)] or shown)
-        return self._plain_questions_on([*some][: _PLAIN_SLOW if self.subject.always_slow else None])
+        return self._plain_questions_on([*some][: _PLAIN_SLOW if slow else None])
 
     @cached_property
     def fresh_questions(self) -> list[Question]:

@@ -45,12 +45,13 @@ def is_slow_once(subject: Subject, description: Description) -> bool:
         return False
     case = subject.new_library().case(fit)
     subject.target.begin()
+    other = case.replace(x=-case.x)  # a result may be kept for the same values
     taken = []
     for results in (subject.outputs, *(() if subject.forward_only else (subject.pull,))):
         with contextlib.suppress(*CALL_FAILED):
             results(case)  # the shape may be new here
             started = time.perf_counter()
-            results(case)
+            results(other)
             taken.append(time.perf_counter() - started)
     return bool(taken) and max(taken) < SLOW  # calls that fail tell nothing
 
