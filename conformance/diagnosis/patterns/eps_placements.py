@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from ....reference.formats import FORMATS
-from .formula_steps import Array
+from .formula_steps import Array, broadcast
 
 #: A quantity of each group, given its spread and eps.
 _Quantity = Callable[[Array, float], "Array | float"]
@@ -35,7 +35,7 @@ class EpsPlacement:
 
     def of_groups(self, spread: Array, eps: float) -> tuple[Array, Array]:
         """Base and slope of each group."""
-        base, slope = (np.broadcast_to(one(spread, eps), spread.shape) for one in (self.base, self.slope))
+        base, slope = (broadcast(one(spread, eps), spread.shape) for one in (self.base, self.slope))
         return base, slope
 
     def root(self, spread: Array, eps: float, number: float) -> Array:

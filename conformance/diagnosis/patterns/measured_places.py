@@ -11,7 +11,7 @@ import numpy as np
 from ....spec.operators import OPERATORS, Groups
 from ...judging.truth import is_about_gradients
 from .case_places import samples_of
-from .formula_steps import Array
+from .formula_steps import Array, broadcast
 from .numbers import written
 from .observing import ObservedResult
 from .place import Place, Quantity, by_group, in_x_shape
@@ -146,7 +146,7 @@ def _parted(quantity: Quantity, seen: Sequence[ObservedResult]) -> tuple[Array, 
         found = quantity(one)
         if found is None:
             return np.empty(0), np.empty(0)
-        laid = np.broadcast_to(np.asarray(found, np.float64), one.got.shape)
+        laid = broadcast(np.asarray(found, np.float64), one.got.shape)
         wrong.append(laid[one.wrong])
         right.append(laid[one.judged & ~one.wrong])
     every_wrong, every_right = np.concatenate(wrong), np.concatenate(right)

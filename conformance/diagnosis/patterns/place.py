@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import attrs
 import numpy as np
 
-from .formula_steps import Array, FormulaSteps
+from .formula_steps import Array, FormulaSteps, broadcast
 from .observing import ObservedResult
 
 #: An array that broadcasts to a result's shape, or one number for all of it; None if it does not apply to the case.
@@ -69,7 +69,7 @@ class Place:
         if found is None:
             return None
         try:
-            return np.broadcast_to(np.asarray(found, np.float64), one.got.shape)
+            return broadcast(np.asarray(found, np.float64), one.got.shape)
         except ValueError:
             return None
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....reference.formats import FORMATS, Format
 from ..answers import CLEARLY_WRONG
-from .formula_steps import Array
+from .formula_steps import Array, broadcast
 from .numbers import Interval, simplest, written
 from .observing import ObservedResult
 
@@ -128,7 +128,7 @@ class LinearRelation:
         if base is None or (self.slope is not None and slope is None):
             return None
         shape = one.got.shape
-        return np.broadcast_to(base, shape), None if slope is None else np.broadcast_to(slope, shape)
+        return broadcast(base, shape), None if slope is None else broadcast(slope, shape)
 
     def _slack(self, one: ObservedResult, base: Array) -> Array:
         # An infinite base would make the slack infinite, and every number equal to it.

@@ -32,11 +32,12 @@ def spread_relations(seen: Sequence[ObservedResult]) -> Iterator[LinearRelation]
     # Results that are far off exclude most, so they come first.
     seen = sorted(seen, key=lambda one: not one.clearly_wrong)
     tried = 0
+    spreads = _Spreads.of(seen)
     for words, centre in CENTRES:
         bounds = list(_all_bounds(seen, centre))
         if len(bounds) < len(seen):
             continue
-        for variant in _allowed_variants(words, centre, seen, bounds):
+        for variant in _allowed_variants(words, centre, spreads, bounds):
             relation = variant.relation()
             holds = relation.holds(0.0, seen, [np.ones(one.got.shape, bool) for one in seen])
             if holds and variant.predicts_several(seen):
@@ -71,7 +72,7 @@ class _Variant:
         """
         if self.number == self.placement.right:
             return True
-        sizes = [np.abs(one.steps.data - self.centre(one.steps))[one.steps.rows(one.wrong)] for one in seen]
+        sizes = [np.abs(one.steps.data - one.steps.column(self.centre))[one.steps.rows(one.wrong)] for one in seen]
         some = np.concatenate(sizes)
         some = some[np.isfinite(some) & (some > 0)]
         return bool(some.size) and float(some.max()) > _DIFFERENT * float(some.min())
@@ -93,11 +94,11 @@ class _Variant:
         return f"what the formula gives with {' and '.join(changed)}"
 
     def _root(self, steps: FormulaSteps) -> Array:
-        return self.placement.root(self.spread(steps), steps.eps, self.number)
+        return self.placement.root(steps.column(self.spread), steps.eps, self.number)
 
     def _y(self, one: ObservedResult) -> Array:
         steps = one.steps
-        xhat = (steps.data - self.centre(steps)) / self._root(steps)
+        xhat = (steps.data - steps.column(self.centre)) / self._root(steps)
         return steps.gamma * steps.back(xhat) + steps.beta
 
     def _amplified(self, one: ObservedResult) -> Array:
@@ -128,12 +129,12 @@ def _all_bounds(seen: Sequence[ObservedResult], centre: Column) -> Iterator[tupl
 def _bounds(one: ObservedResult, centre: Column) -> tuple[Array, Array] | None:
     """Bounds of the square of the root that divided each group; None if no root fits."""
     steps = one.steps
-    if np.isnan(centre(steps)).all():
+    if np.isnan(steps.column(centre)).all():
         return None
     top = steps.rows(one.got - steps.beta)
-    below = steps.rows(steps.gamma) * (steps.data - centre(steps))
+    below = steps.rows(steps.gamma) * (steps.data - steps.column(centre))
     slack = steps.rows(np.where(one.judged, one.slack, np.inf))
-    slack = slack + EXTRA_ROUNDINGS * one.values.unit * np.abs(steps.rows(np.broadcast_to(steps.beta, one.got.shape)))
+    slack = slack + EXTRA_ROUNDINGS * one.values.unit * np.abs(steps.rows(steps.beta))
     still = below == 0
     ratio = np.abs(top).max(axis=1, keepdims=True) / np.abs(below * steps.r).max(axis=1, keepdims=True)
     ratio = np.where(np.isfinite(ratio), np.maximum(ratio, 1.0), 1.0)
@@ -154,63 +155,72 @@ def _bounds(one: ObservedResult, centre: Column) -> tuple[Array, Array] | None:
     return 1 / np.square(high), 1 / np.square(low)
 
 
+@attrs.frozen(eq=False)
+class _Spreads:
+    """
+    The spreads that apply to what was seen, each on every observation.
+
+    They are stacked, so that all are tried together on an observation: that takes a tenth of the time.
+    """
+
+    seen: Sequence[ObservedResult]
+    #: The words of each, and how it is computed.
+    named: Sequence[tuple[str, Column]]
+    #: For each observation, the spreads of its groups, shape (spreads, groups, 1).
+    columns: Sequence[Array]
+
+    @classmethod
+    def of(cls, seen: Sequence[ObservedResult]) -> _Spreads:
+        """The spreads that are a number in some group."""
+        found = [(words, spread, [one.steps.column(spread) for one in seen]) for words, spread in SPREADS]
+        found = [one for one in found if not all(np.isnan(values).all() for values in one[2])]
+        columns = [np.stack([each[2][index] for each in found]) for index in range(len(seen))]
+        return cls(seen, [(words, spread) for words, spread, _ in found], columns)
+
+    def allowed(self, placement: EpsPlacement, bounds: Sequence[tuple[Array, Array]]) -> tuple[Array, Array, Array]:
+        """
+        For each spread, the least and the largest number that all bounds allow, and whether any bounds it.
+
+        The least is above the largest, or is NaN, if none is allowed.
+        """
+        count = len(self.named)
+        lowest, highest, bounded = np.full(count, -np.inf), np.full(count, np.inf), np.zeros(count, bool)
+        for one, column, (low, high) in zip(self.seen, self.columns, bounds, strict=True):
+            base, slope = placement.of_groups(column, one.steps.eps)
+            least, most = placement.transformed(low), placement.transformed(high)
+            if placement.limit:
+                added = placement.added(column, one.steps.eps)
+                below, above = _limited(placement.limit, base, least - added, most - added)
+                lows = np.where(np.isnan(below), -np.inf, below / slope)
+                highs = np.where(np.isnan(above), np.inf, above / slope)
+                bounded |= (np.isfinite(below) & np.isfinite(above) & (slope > 0)).any(axis=(1, 2))
+            else:
+                least, most = least - base, most - base
+                lost = np.isnan(least) | np.isnan(most) | ~np.isfinite(slope)
+                still = (slope == 0) & ~lost
+                excluded = still & ((least > 0) | (most < 0))
+                free, ends = still | lost, (least / slope, most / slope)
+                lows = np.where(excluded, np.nan, np.where(free, -np.inf, np.minimum(*ends)))
+                highs = np.where(free, np.inf, np.maximum(*ends))
+                bounded |= ~free.all(axis=(1, 2))
+            lowest, highest = np.maximum(lowest, lows.max(axis=(1, 2))), np.minimum(highest, highs.min(axis=(1, 2)))
+            if not (lowest <= highest).any():
+                break
+        return lowest, highest, bounded
+
+
 def _allowed_variants(
-    centre_words: str, centre: Column, seen: Sequence[ObservedResult], bounds: Sequence[tuple[Array, Array]]
+    centre_words: str, centre: Column, spreads: _Spreads, bounds: Sequence[tuple[Array, Array]]
 ) -> Iterator[_Variant]:
     """The formulas with this centre that every bound allows, the plainest first."""
-    spreads = [(words, spread, [spread(one.steps) for one in seen]) for words, spread in SPREADS]
-    spreads = [one for one in spreads if not all(np.isnan(values).all() for values in one[2])]
-    # All spreads are tried together on each observation, which takes a tenth of the time.
-    stacked = [
-        np.stack([np.broadcast_to(columns[index], low.shape) for _, _, columns in spreads])
-        for index, (low, _) in enumerate(bounds)
-    ]
-    allowed = [_allowed(placement, seen, stacked, bounds) for placement in EPS_PLACEMENTS]
-    for which, (words, spread, _) in enumerate(spreads):
+    allowed = [spreads.allowed(placement, bounds) for placement in EPS_PLACEMENTS]
+    for which, (words, spread) in enumerate(spreads.named):
         for placement, (low, high, bounded) in zip(EPS_PLACEMENTS, allowed, strict=True):
             number = _number(placement, Interval(float(low[which]), float(high[which]))) if bounded[which] else None
             if number is not None:
                 variant = _Variant(centre_words, centre, words, spread, placement, number)
                 if not variant.is_right:
                     yield variant
-
-
-def _allowed(
-    placement: EpsPlacement,
-    seen: Sequence[ObservedResult],
-    columns: Sequence[Array],
-    bounds: Sequence[tuple[Array, Array]],
-) -> tuple[Array, Array, Array]:
-    """
-    For each of several spreads, the least and the largest number that all bounds allow, and whether any bounds it.
-
-    The least is above the largest, or is NaN, if none is allowed. ``columns``: for each observation, shape (spreads,
-    groups, 1).
-    """
-    count = len(columns[0])
-    lowest, highest, bounded = np.full(count, -np.inf), np.full(count, np.inf), np.zeros(count, bool)
-    for one, column, (low, high) in zip(seen, columns, bounds, strict=True):
-        base, slope = placement.of_groups(column, one.steps.eps)
-        least, most = placement.transformed(low), placement.transformed(high)
-        if placement.limit:
-            added = placement.added(column, one.steps.eps)
-            below, above = _limited(placement.limit, base, least - added, most - added)
-            lows = np.where(np.isnan(below), -np.inf, below / slope)
-            highs = np.where(np.isnan(above), np.inf, above / slope)
-            bounded |= (np.isfinite(below) & np.isfinite(above) & (slope > 0)).any(axis=(1, 2))
-        else:
-            least, most = least - base, most - base
-            lost = np.isnan(least) | np.isnan(most) | ~np.isfinite(slope)
-            still = (slope == 0) & ~lost
-            excluded = still & ((least > 0) | (most < 0))
-            free, ends = still | lost, (least / slope, most / slope)
-            lows = np.where(excluded, np.nan, np.where(free, -np.inf, np.minimum(*ends)))
-            highs = np.where(free, np.inf, np.maximum(*ends))
-            bounded |= ~free.all(axis=(1, 2))
-        lowest, highest = np.maximum(lowest, lows.max(axis=(1, 2))), np.minimum(highest, highs.min(axis=(1, 2)))
-        if not (lowest <= highest).any():
-            break
-    return lowest, highest, bounded
 
 
 def _limited(limit: int, base: Array, least: Array, most: Array) -> tuple[Array, Array]:
