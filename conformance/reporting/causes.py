@@ -15,9 +15,6 @@ from ..results.outcome import Outcome
 from .layout import print_prose
 from .wording import title
 
-#: The words before a description without a name.
-_NAMELESS = "No single known mistake matches. "
-
 #: Shown where no script was asked for. pytest prints it too, and has no such option.
 _NOT_ASKED = "normspec check --reproduce DIR writes one that needs no normspec"
 
@@ -28,7 +25,7 @@ def print_causes(report: Outcome, console: Console) -> None:
         console.print()
         where = ", ".join(cause.dtypes) if cause.bindings == (cause.target,) else ", ".join(cause.bindings)
         print_prose(
-            Text.assemble("" if cause.is_known else _NAMELESS, (cause.sentence, "bold"), f" ({cause.op}; {where})"),
+            Text.assemble((cause.sentence, "bold"), f" ({cause.op}; {where})"),
             console,
             indent=7,
             first=Text("Cause:", style="bold"),

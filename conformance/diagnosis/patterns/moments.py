@@ -19,6 +19,20 @@ def _variance_over(steps: FormulaSteps, divisor: float) -> Array:
     return steps.variance * steps.n / np.float64(divisor)
 
 
+def _last_axis(steps: FormulaSteps) -> int:
+    """The length of the last axis, which is n only where that axis alone is normalised."""
+    return steps.x.shape[-1]
+
+
+def _mean_over_last_axis(steps: FormulaSteps) -> Array:
+    return steps.mean * (steps.n / np.float64(_last_axis(steps)))
+
+
+def _variance_over_last_axis(steps: FormulaSteps) -> Array:
+    """The variance of code that takes the length of the last axis for n in the mean too."""
+    return np.square(steps.data - _mean_over_last_axis(steps)).sum(axis=1, keepdims=True) / _last_axis(steps)
+
+
 def _rounded_up(n: int, block: int) -> int:
     return -(-n // block) * block
 
@@ -154,6 +168,7 @@ CENTRES: tuple[tuple[str, Column], ...] = (
     *((f"the mean of {words}", lambda steps, by=by: steps.mean[by(steps)]) for words, by in _NEIGHBOURS),
     ("the mean of the same group over all samples", partial(_over_samples, group_mean)),
     ("the mean of the first channel of the group", lambda steps: _mean(_of_channels(steps)[:, 0])),
+    ("the sum divided by the length of the last axis", _mean_over_last_axis),
     ("the sum divided by n rounded up to a power of two", lambda steps: _mean(_padded(steps))),
     (
         "the sum divided by the number of samples",
@@ -174,6 +189,20 @@ SPREADS: tuple[tuple[str, Column], ...] = (
     ("the variance with the divisor n + 1", lambda steps: _variance_over(steps, steps.n + 1)),
     ("the variance with the divisor n - 2", lambda steps: _variance_over(steps, max(steps.n - 2, 1))),
     ("the variance with the divisor n + 2", lambda steps: _variance_over(steps, steps.n + 2)),
+    (
+        "the variance with the length of the last axis as divisor",
+        lambda steps: _variance_over(steps, _last_axis(steps)),
+    ),
+    (
+        "the variance with the length of the last axis minus 1 as divisor",
+        lambda steps: _variance_over(steps, _last_axis(steps) - 1),
+    ),
+    (
+        "the squared deviations from it divided by the length of the last axis",
+        lambda steps: (
+            _variance_over_last_axis(steps) if steps.case.record.centred else np.full_like(steps.mean, np.nan)
+        ),
+    ),
     *(
         (
             f"the variance with n rounded up to a multiple of {block}",

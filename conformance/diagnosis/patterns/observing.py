@@ -59,6 +59,11 @@ class ObservedResult:
         return self.judged & ~(np.abs(values.got - values.expected) <= bound)
 
     @cached_property
+    def counts(self) -> tuple[int, int]:
+        """How many elements are wrong, and how many are judged."""
+        return int(np.count_nonzero(self.wrong)), int(np.count_nonzero(self.judged))
+
+    @cached_property
     def slack(self) -> Array:
         """
         How far another function with the same mistake may differ; in a group, the largest value counts everywhere.

@@ -53,23 +53,35 @@ class Place:
     def mask(self, one: ObservedResult) -> Array | None:
         """Which elements of a result are in it."""
         found = self._found(one)
-        return None if found is None else found > 0
+        return None if found is None else broadcast(found > 0, one.got.shape)
 
-    def parts(self, one: ObservedResult) -> tuple[Array, Array] | None:
-        """The judged elements that are outside, and those inside; None if the place does not apply to the case."""
+    def counted(self, one: ObservedResult) -> tuple[int, int, int, int] | None:
+        """
+        How many elements are wrong and how many are judged, outside and then inside.
+
+        None if the place does not apply to the case.
+        """
         found = self._found(one)
         if found is None:
             return None
-        inside = found > 0
+        if not found.ndim:  # the whole case is on one side, as it is for most places
+            if np.isnan(found):
+                return 0, 0, 0, 0
+            return (0, 0, *one.counts) if found > 0 else (*one.counts, 0, 0)
         known = one.judged & ~np.isnan(found)  # where roundings decide, an element is neither in nor out
-        return known & ~inside, known & inside
+        inside = known & (found > 0)
+        wrong, judged = np.count_nonzero(one.wrong & known), np.count_nonzero(known)
+        inside_wrong, inside_judged = np.count_nonzero(one.wrong & inside), np.count_nonzero(inside)
+        return wrong - inside_wrong, judged - inside_judged, inside_wrong, inside_judged
 
     def _found(self, one: ObservedResult) -> Array | None:
+        """What says which elements are in it: of the result's shape, or one number for the whole case."""
         found = self.among(one)
         if found is None:
             return None
+        array = np.asarray(found, np.float64)
         try:
-            return broadcast(np.asarray(found, np.float64), one.got.shape)
+            return broadcast(array, one.got.shape) if array.ndim else array
         except ValueError:
             return None
 
@@ -124,21 +136,18 @@ class Share:
 
 def share(place: Place, seen: Sequence[ObservedResult], *, explaining: bool = False) -> Share | None:
     """The share of a place over everything seen; with ``explaining``, None as soon as something outside is wrong."""
-    counts = np.zeros(4, int)
-    cases: list[tuple[bool, bool, bool]] = []
+    counts: list[tuple[int, int, int, int]] = []
     for one in seen:
-        parts = place.parts(one)
-        if parts is None:
+        counted = place.counted(one)
+        if counted is None or (explaining and counted[0]):
             return None
-        outside, inside = parts
-        cases.append((bool(outside.any()), bool(inside.any()), bool((one.wrong & inside).any())))
-        for offset, here in zip((0, 2), parts, strict=True):
-            counts[offset] += np.count_nonzero(one.wrong & here)
-            counts[offset + 1] += np.count_nonzero(here)
-        if explaining and counts[0]:
-            return None
-    whole = not any(outside and inside for outside, inside, _ in cases)
-    return Share(*(int(count) for count in counts), *(map(sum, zip(*cases, strict=True)) if whole else ()))
+        counts.append(counted)
+    if not counts:
+        return Share(0, 0, 0, 0)
+    elements = (sum(each) for each in zip(*counts, strict=True))
+    whole = not any(outside and inside for _, outside, _, inside in counts)
+    cases = [(outside > 0, inside > 0, wrong > 0) for _, outside, wrong, inside in counts]
+    return Share(*elements, *(map(sum, zip(*cases, strict=True)) if whole else ()))
 
 
 def in_x_shape(quantity: Callable[[ObservedResult], Array]) -> Quantity:

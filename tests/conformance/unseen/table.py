@@ -15,7 +15,7 @@ FILE = Path(__file__).parent / "descriptions.md"
 
 _HEAD = """# Mistakes that the library does not have, and what is printed for each
 
-What is printed after "No single known mistake matches.", at `quick` in float32. `test_unseen.py` holds a sample of
+What is printed as the cause, at `quick` in float32. `test_unseen.py` holds a sample of
 them to this table in every run, and all of them among the campaigns. The table is written anew by
 `python -m normspec.tests.conformance.unseen.table`.
 
