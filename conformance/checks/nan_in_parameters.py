@@ -14,7 +14,7 @@ import numpy as np
 from ...reference.double_double import DD
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
-from ..judging.findings import Finding
+from ..judging.findings import Finding, place_of_largest
 from ..judging.subject import Subject
 from .derived import with_value
 from .registry import check, laws_in_inference, recipes
@@ -31,7 +31,7 @@ def _depends_on_most_values(case: Case) -> bool:
 
 def _largest(values: np.ndarray) -> tuple[int, ...]:
     """The place of the largest magnitude: a factor there is not multiplied by 0."""
-    return tuple(int(i) for i in np.unravel_index(int(np.argmax(np.abs(values.astype(np.float64)))), values.shape))
+    return place_of_largest(np.abs(values.astype(np.float64)))
 
 
 def _exact(subject: Subject, case: Case, *, gradients: bool) -> Mapping[str, DD]:

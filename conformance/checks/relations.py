@@ -10,7 +10,7 @@ from ...adapters.same_bits import same_bits
 from ...reference.double_double import DD
 from ...reference.formats import format_of
 from ..cases.case import Case
-from ..judging.findings import Finding, as_exact
+from ..judging.findings import Finding, as_exact, place_of_largest
 from ..judging.subject import Bound, Subject
 
 
@@ -103,7 +103,7 @@ def changed(before: np.ndarray, after: np.ndarray, case: Case, name: str, note: 
     if before.dtype != after.dtype:
         return Finding(case, violated=True, output=name, note=f"{note}: dtype {after.dtype.name}", failure="dtype")
     a, b = before.astype(np.float64), after.astype(np.float64)
-    index = tuple(int(i) for i in np.argwhere(~((a == b) | (np.isnan(a) & np.isnan(b))))[0]) if a.ndim else ()
+    index = place_of_largest(~((a == b) | (np.isnan(a) & np.isnan(b))))
     return Finding(
         case, violated=True, output=name, index=index, expected=float(a[index]), got=float(b[index]), note=note
     )
@@ -171,7 +171,7 @@ def _bits(
     count = int(np.count_nonzero(differs))
     if not count:
         return Finding(case, violated=False, judged=bool(judged.any()), output=name, note=note)
-    index = tuple(int(i) for i in np.argwhere(differs)[0]) if differs.ndim else ()
+    index = place_of_largest(differs)
     return Finding(
         case,
         violated=True,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ..cases.case import Case
-from ..judging.findings import Finding
+from ..judging.findings import Finding, place_of_largest
 
 
 def judge_shown(
@@ -26,7 +26,7 @@ def judge_shown(
         if not wrong.any():
             yield Finding(bad, violated=False, judged=bool(mask.any()), output=name, note=note)
             continue
-        index = tuple(int(i) for i in np.argwhere(wrong)[0])
+        index = place_of_largest(wrong)
         yield Finding(
             bad, violated=True, output=name, index=index, expected=float("nan"), got=float(value[index]), note=note
         )

@@ -118,8 +118,7 @@ def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarr
     count = int(np.count_nonzero(ratio >= 0))
     if count == 0:
         return WorstElement(0.0, 0)
-    place = np.unravel_index(int(np.argmax(ratio)), ratio.shape) if ratio.ndim else ()
-    index = tuple(int(i) for i in place)
+    index = place_of_largest(ratio)
     bound = np.broadcast_to(envelope, ratio.shape)
     worst = float(ratio[index])
     return WorstElement(
@@ -131,6 +130,11 @@ def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarr
         envelope=float(bound[index]),
         elements=Elements(value, exact.hi, bound, ratio) if worst > 1 else None,
     )
+
+
+def place_of_largest(values: np.ndarray) -> tuple[int, ...]:
+    """The index of the largest of some values, the first of several; of a mask, that of its first true element."""
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(values)), values.shape))
 
 
 def ratios(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarray | None = None) -> np.ndarray:

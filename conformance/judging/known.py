@@ -12,7 +12,7 @@ import numpy as np
 from ...adapters.known import Failure, KnownViolation, Predicted
 from ...spec.errors import BadOutput, TargetLost, TargetRaised, one_line
 from ..cases.case import Case
-from .findings import Elements, Finding
+from .findings import Elements, Finding, place_of_largest
 from .verdicts import Deviation
 
 #: A valid call returns, and its gradients exist. Every other requirement presupposes these two.
@@ -153,7 +153,7 @@ def _failure(finding: Finding) -> Failure:
 def _at_worst(finding: Finding, elements: Elements, left: np.ndarray) -> Finding:
     """The finding about the worst of the elements that are left."""
     ratio = np.where(left, elements.ratio, -1.0)
-    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(ratio)), ratio.shape)) if ratio.ndim else ()
+    index = place_of_largest(ratio)
     return attrs.evolve(
         finding,
         ratio=float(ratio[index]),
