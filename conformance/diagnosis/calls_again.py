@@ -40,8 +40,7 @@ class CallsAgain:
 
     def case_of(self, shown: Counterexample, call: LoggedCall | None = None, g: np.ndarray | None = None) -> Case:
         """The case of the call that shows a violation, or of another call of its check, with a cotangent of its own."""
-        inputs = {name: value for name, value in shown.inputs.items() if name != "g"}
-        inputs, settings = (inputs, shown.settings) if call is None else (call.inputs, call.settings)
+        inputs, settings = (shown.arguments, shown.settings) if call is None else (call.inputs, call.settings)
         g = shown.inputs["g"] if g is None else g
         assert g is not None
         return Case(self.subject.operator, inputs, settings, g, parts=shown.parts)

@@ -105,8 +105,7 @@ def _case_without_gradients(subject: Subject, result: Result) -> Case | None:
     g = None if shown is None else shown.inputs.get("g")
     if shown is None or shown.failure != "missing" or g is None or found_on is None:
         return None
-    inputs = {name: value for name, value in shown.inputs.items() if name != "g"}
-    return attrs.evolve(found_on, inputs=inputs, settings=shown.settings, g=g, parts=shown.parts)
+    return attrs.evolve(found_on, inputs=shown.arguments, settings=shown.settings, g=g, parts=shown.parts)
 
 
 def _case_found_on(subject: Subject, result: Result) -> Case | None:

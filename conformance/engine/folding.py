@@ -54,7 +54,7 @@ def folded(results: Sequence[Result]) -> list[Result]:
 def _reason(case: Counterexample) -> tuple[Hashable, ...]:
     """Key of the reason: the arguments of the call that shows the violation, and the wrong result."""
     call, raised = case.call, case.raised
-    inputs = tuple((name, _bits(array)) for name, array in sorted(case.inputs.items()) if name != "g")
+    inputs = tuple((name, _bits(array)) for name, array in sorted(case.arguments.items()))
     settings = tuple(sorted((name, repr(value)) for name, value in case.settings.items()))
     parts = tuple(sorted((role, repr(part)) for role, part in case.parts.items()))
     how = () if call is None else (call.mode, tuple(sorted(call.layouts.items())), _bits(call.g))

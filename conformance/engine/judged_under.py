@@ -54,8 +54,8 @@ def _is_promised(subject: Subject, shown: Counterexample) -> bool:
     """Whether the wrong value has a finite envelope; where that is not known, whether it is a finite number."""
     if shown.got is None or shown.expected is None:
         return True
-    inputs = {name: value for name, value in shown.inputs.items() if name != "g"}
-    g, like = shown.inputs.get("g"), inputs.get(owner_of(shown.output))
+    inputs, g = shown.arguments, shown.inputs.get("g")
+    like = inputs.get(owner_of(shown.output))
     if g is None or like is None:
         return bool(np.isfinite(shown.got) or not np.isfinite(shown.expected))
     if subject.format != subject.dtype:  # such a subject is given other data, which this format holds

@@ -73,6 +73,11 @@ class Counterexample:
     case: Case | None = attrs.field(default=None, repr=False)
 
     @property
+    def arguments(self) -> dict[str, np.ndarray | None]:
+        """The arrays of the call, without the cotangent."""
+        return {name: value for name, value in self.inputs.items() if name != "g"}
+
+    @property
     def call(self) -> LoggedCall | None:
         """The call that shows the violation; None if no single call does."""
         return None if self.shown_by is None else self.calls[self.shown_by]

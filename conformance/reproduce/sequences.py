@@ -31,9 +31,8 @@ def sequences(found: Counterexample) -> Iterator[tuple[LoggedCall, ...]]:
 def _plain(found: Counterexample) -> tuple[LoggedCall, ...]:
     """The plain call of the case, and its gradients if these are wrong."""
     case = found.case
-    inputs = {name: value for name, value in found.inputs.items() if name != "g"} if case is None else case.inputs
+    inputs, g = (found.arguments, found.inputs["g"]) if case is None else (case.inputs, case.g)
     settings, parts = (found.settings, found.parts) if case is None else (case.settings, case.parts)
-    g = found.inputs["g"] if case is None else case.g
     call = LoggedCall("call", inputs, settings, parts)
     if found.output == "gradient" or found.output.removeprefix("d") in inputs:
         return (call, attrs.evolve(call, does="vjp", g=g))

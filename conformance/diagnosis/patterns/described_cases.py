@@ -74,8 +74,7 @@ class DescribedCases:
         for one in (result.counterexample for result in self.violations if result.requirement == requirement):
             g = None if one is None else one.inputs.get("g")
             if one is not None and g is not None and g.size:
-                given = {name: value for name, value in one.inputs.items() if name != "g"}
-                found.append(Case(self.observer.operator, given, one.settings, g, parts=one.parts))
+                found.append(Case(self.observer.operator, one.arguments, one.settings, g, parts=one.parts))
         return found
 
     def of_recipes(self, recipes: Sequence[str], seed: int) -> list[Case]:

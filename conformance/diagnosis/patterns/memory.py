@@ -256,10 +256,8 @@ def differs_from_first_call(subject: Subject, violations: Sequence[Result]) -> s
             continue
         if call.does != "call" or shown.case is None or shown.output not in shown.case.record.outputs:
             continue
-        given = {name: value for name, value in shown.inputs.items() if name != "g"}
-        again = results_if_any(
-            subject, attrs.evolve(shown.case, inputs=given, settings=shown.settings), gradients=False
-        )
+        case = attrs.evolve(shown.case, inputs=shown.arguments, settings=shown.settings)
+        again = results_if_any(subject, case, gradients=False)
         if again and shown.envelope is not None:
             now = float(again[shown.output][shown.index])
             stays = (np.isnan(now) and np.isnan(shown.got)) or now == shown.got
