@@ -18,22 +18,30 @@ from .registry import check, recipes
 from .relations import close, close_to_sum, equal_to, same_y, scaled_exactly, sum_of
 
 
+def _scaled(case: Case) -> Iterator[tuple[str, Case]]:
+    """The case with 2^k x and 4^k eps, each with words for it, where that is exact."""
+    for factor in (4.0, 0.25):
+        x = scaled_exactly(case.x, factor)
+        if x is not None:
+            yield f"x times {factor:g}", case.replace(x=x, eps=case.settings["eps"] * factor**2)
+
+
+def _same_handed(subject: Subject, case: Case, handed: np.ndarray, moved: Case, note: str) -> Finding:
+    """What the sublayer is handed in a changed case equals what it was ``handed`` in the case."""
+    got = recorded(subject, moved)["sublayer"][0]
+    first, second = (handed_value(subject, one, "sublayer") for one in (case, moved))
+    return close(
+        subject, moved, "what the sublayer is handed", got, handed.astype(np.float64),
+        lambda normative: first(normative).error + second(normative).error, note,
+    )  # fmt: skip
+
+
 @check("PR-L2")
 def scaled_input(subject: Subject, case: Case) -> Iterator[Finding]:
     """With 2^k x and 4^k eps the sublayer gets the same input."""
     handed = recorded(subject, case)["sublayer"][0]
-    for factor in (4.0, 0.25):
-        x = scaled_exactly(case.x, factor)
-        if x is None:
-            continue
-        moved = case.replace(x=x, eps=case.settings["eps"] * factor**2)
-        got = recorded(subject, moved)["sublayer"][0]
-        first, second = handed_value(subject, case, "sublayer"), handed_value(subject, moved, "sublayer")
-        yield close(
-            subject, moved, "what the sublayer is handed", got, handed.astype(np.float64),
-            lambda normative, first=first, second=second: first(normative).error + second(normative).error,
-            f"x times {factor:g}",
-        )  # fmt: skip
+    for note, moved in _scaled(case):
+        yield _same_handed(subject, case, handed, moved, note)
 
 
 @check("PR-L3")
@@ -44,12 +52,7 @@ def shifted_input(subject: Subject, case: Case) -> Iterator[Finding]:
     if there is None:
         return
     moved = case.replace(x=there)
-    got = recorded(subject, moved)["sublayer"][0]
-    first, second = handed_value(subject, case, "sublayer"), handed_value(subject, moved, "sublayer")
-    yield close(
-        subject, moved, "what the sublayer is handed", got, handed.astype(np.float64),
-        lambda normative: first(normative).error + second(normative).error, "x plus 16",
-    )  # fmt: skip
+    yield _same_handed(subject, case, handed, moved, "x plus 16")
     y, before = subject.outputs(moved)["y"], subject.observe(case).outputs["y"]
     both = sum_of(subject.bound(case, "y"), subject.bound(moved, "y"))
     note = "x plus 16: y moves by as much"
@@ -93,11 +96,8 @@ def normalised_output(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("PO-L2", every=recipes("scaled", "zero"))
 def scaled_block(subject: Subject, case: Case) -> Iterator[Finding]:
     """With a homogeneous sublayer, 2^k x and 4^k eps leave y as it is."""
-    for factor in (4.0, 0.25):
-        x = scaled_exactly(case.x, factor)
-        if x is not None:
-            moved = case.replace(x=x, eps=case.settings["eps"] * factor**2)
-            yield same_y(subject, case, moved, f"x times {factor:g}, the sublayer homogeneous")
+    for note, moved in _scaled(case):
+        yield same_y(subject, case, moved, f"{note}, the sublayer homogeneous")
 
 
 @check("PO-L3", every=recipes("zero"))
