@@ -17,6 +17,7 @@ from ...spec.errors import NormspecError, TargetLost
 from ...spec.identifiers import is_common, kind_of
 from ..engine.asking import asking
 from ..engine.engine import Run
+from ..engine.judged_under import WIDENING
 from ..engine.pace import is_slow_once
 from ..grouping import grouped
 from ..judging.defects import words
@@ -41,8 +42,9 @@ from .wrong_in_inference import leading_in_inference, search_in_inference
 #: The dtypes, those that show a mistake best first: float32 does not lose it in roundings; 16 bits hide what is small.
 DTYPES_BY_CLARITY = ("float32", "float64", "float16", "bfloat16")
 
-#: Conventions that only widen an envelope. That a violation is gone under a wider one does not say how it came about.
-_WIDENING = frozenset(("variance_algorithm", "affine", "storage", "cast", "subnormals"))
+#: Conventions that only widen an envelope. That a violation is gone under a wider one does not say how it came about;
+#: float64=float32 says it.
+_SAYING_NOTHING = WIDENING - {"float64"}
 #: What a function that rounds after each step in 16 bits needs. The search for conventions tells which explains what.
 _OF_ROUNDING_STEPS = frozenset(("storage", "mixed_dtypes"))
 
@@ -151,7 +153,7 @@ def _telling_declarations(report: Report, target: Target, binding: Binding) -> t
     subject = next(one for one in report.subjects if (one["target"], one["op"], one["binding"]) == place)
     found = subject.get("passes_under", ())
     keys = {one.partition("=")[0] for one in found}
-    return () if keys <= _WIDENING or keys == _OF_ROUNDING_STEPS else found
+    return () if keys <= _SAYING_NOTHING or keys == _OF_ROUNDING_STEPS else found
 
 
 def _causes_of_declarations(searches: Sequence[Search], declared: Sequence[str]) -> list[Cause]:

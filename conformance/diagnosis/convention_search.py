@@ -16,6 +16,8 @@ import attrs
 from ...reference.formats import FORMATS
 from ...spec.conventions import CONVENTIONS
 from ...spec.identifiers import is_common
+from ..cases.case import Case
+from ..checks.registry import Check
 from ..engine.declaration_search import later_values
 from ..engine.judged_under import is_judged, leaves_some_unjudged
 from ..engine.modes import checks_on, quick_cases
@@ -137,12 +139,8 @@ class ConventionSearch:
     def _says_nothing_about(self, requirements: Sequence[str], value: str) -> bool:
         """Whether the wrong values of one kind are all where a class of storage promises nothing."""
         subject = self._under(storage=value)
-
-        def judged(one: Result) -> bool:
-            checks = [check for check in checks_on(subject) if check.requirement == one.requirement]
-            return is_judged(checks, subject, self._library(subject).case(one.violated_on), one)
-
-        return leaves_some_unjudged((one for one in self.search.violations if one.requirement in requirements), judged)
+        some = (one for one in self.search.violations if one.requirement in requirements)
+        return leaves_some_unjudged(some, lambda one: is_judged(*self._asked_again(subject, one), one))
 
     def _holds(self, requirements: Sequence[str], value: str, beside: Explanation | None) -> bool:
         """
@@ -197,11 +195,12 @@ class ConventionSearch:
 
     def _stays(self, subject: Subject, result: Result) -> bool:
         """Whether a violation stays on the case that showed it."""
-        description = result.violated_on
-        assert description is not None
-        case = self._library(subject).case(description)
-        checks = (one for one in checks_on(subject) if one.requirement == result.requirement)
-        return stays_violated(checks, subject, case, description)
+        return stays_violated(*self._asked_again(subject, result), result.violated_on)
+
+    def _asked_again(self, subject: Subject, result: Result) -> tuple[list[Check], Subject, Case]:
+        """The checks that a violation is about, the subject, and the case that showed it."""
+        checks = [one for one in checks_on(subject) if one.requirement == result.requirement]
+        return checks, subject, self._library(subject).case(result.violated_on)
 
     def _library(self, subject: Subject) -> Library:
         """The library of the cases that a subject takes."""

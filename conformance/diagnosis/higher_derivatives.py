@@ -48,12 +48,12 @@ def follows_from_gradients(subject: Subject, case: Case, kind: str) -> bool | No
     Each kind is a directional derivative of <gradients, some direction>, for some cotangent. None if nothing is seen.
     """
     try:
-        return (_tangent if kind == "jvp" else _second)(subject, case, kind).follows()
+        return (_tangent(subject, case) if kind == "jvp" else _second(subject, case, kind)).follows()
     except CALL_FAILED:
         return None
 
 
-def _tangent(subject: Subject, case: Case, kind: str) -> _Number:
+def _tangent(subject: Subject, case: Case) -> _Number:
     """<tangent of y, r> is <gradients for the cotangent r, tangents>."""
     tangents, r = tangents_of_all(case), direction(case, "g", case.g)
     found, exact = subject.jvp(case, tangents), subject.truth(case).jvp(tangents)

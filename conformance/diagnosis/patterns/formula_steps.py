@@ -172,9 +172,13 @@ class FormulaSteps:
         return layout.to_parameter_shape(layout.total(layout.rows(values)))
 
 
-def input_gradient(steps: FormulaSteps, gain: Array) -> Array:
-    """dx of a normalisation, given the gain beside each value; one group a row."""
-    h, xhat = gain * steps.rows(steps.g), steps.rows(steps.xhat)
+def input_gradient(steps: FormulaSteps, gain: Array, values: Array | None = None) -> Array:
+    """
+    dx of a normalisation.
+
+    ``gain``: the gain beside each value, one group a row. ``values``: what stands in the place of the normalised ones.
+    """
+    h, xhat = gain * steps.rows(steps.g), steps.rows(steps.xhat if values is None else values)
     if not steps.training:
         return steps.back(steps.r * h)
     centre = h.mean(axis=1, keepdims=True) if steps.case.record.centred else 0.0

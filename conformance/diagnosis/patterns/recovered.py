@@ -9,7 +9,7 @@ import numpy as np
 
 from ....reference.formats import format_of
 from ....spec.operators import OPERATORS
-from .formula_steps import Array, FormulaSteps
+from .formula_steps import Array, input_gradient
 from .observing import ObservedResult, Observer
 from .relation import EXTRA_ROUNDINGS, LinearRelation
 
@@ -34,19 +34,10 @@ def recovered_relations(observer: Observer, operator: str, name: str) -> Iterato
 
 
 def _gradient(observer: Observer, name: str, at_zero: float, one: ObservedResult) -> Array | None:
-    xhat = _recovered(observer, one, at_zero)
-    return None if xhat is None else _of_xhat(one.steps, name, xhat)
-
-
-def _of_xhat(steps: FormulaSteps, name: str, values: Array) -> Array:
-    """A gradient, with these values in the place of the normalised ones."""
-    if name == "dgamma":
-        return steps.total(steps.g * values)
-    h, xhat = steps.rows(steps.gamma * steps.g), steps.rows(values)
-    if not steps.training:
-        return steps.back(steps.r * h)
-    centre = h.mean(axis=1, keepdims=True) if steps.case.record.centred else 0.0
-    return steps.back(steps.r * (h - centre - xhat * (h * xhat).mean(axis=1, keepdims=True)))
+    steps, xhat = one.steps, _recovered(observer, one, at_zero)
+    if xhat is None:
+        return None
+    return steps.total(steps.g * xhat) if name == "dgamma" else input_gradient(steps, steps.rows(steps.gamma), xhat)
 
 
 def _recovered(observer: Observer, one: ObservedResult, at_zero: float) -> Array | None:
