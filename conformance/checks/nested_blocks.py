@@ -8,7 +8,7 @@ from functools import partial
 import attrs
 import numpy as np
 
-from ...spec.errors import BadOutput, TargetRaised, Unsupported
+from ...spec.errors import TargetRaised
 from ...spec.itself import nests
 from ...spec.parts import Part
 from ..cases.case import Case
@@ -65,8 +65,7 @@ def _nesting(case: Case) -> bool:
 @check("CM-C12", when=_nesting, raising="violates")
 def part_is_the_operator(subject: Subject, case: Case) -> Iterator[Finding]:
     """With the operator itself as a part, values and gradients are those of the block inside the block."""
-    _ = subject.observe(case).outputs
-    gradients = _has_gradients(subject, case)
+    gradients = subject.has_gradients(case)
     # A fusion is handed several tensors, which the operator does not take.
     nested = [(role, with_itself(case, role)) for role in before_y(case) if role != "fuse"]
     subject.prefetch(case, _calls(subject, [one for _, one in nested], gradients=gradients))
@@ -80,16 +79,6 @@ def part_is_the_operator(subject: Subject, case: Case) -> Iterator[Finding]:
                 yield from _gradients(subject, one, note)
         except TargetRaised as raised:
             yield Finding(one, violated=True, output="y", note=f"{note}, and it raised {raised}", failure="raises")
-
-
-def _has_gradients(subject: Subject, case: Case) -> bool:
-    if subject.forward_only:
-        return False
-    try:
-        _ = subject.observe(case).gradients
-    except (Unsupported, TargetRaised, BadOutput):  # CM-T3 and the requirements of gradients say so
-        return False
-    return True
 
 
 def _calls(subject: Subject, nested: Iterable[Case], *, gradients: bool) -> Iterator[Callable[[], object]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping
 from functools import partial
 
@@ -178,7 +177,7 @@ def _statistics_shown(bad: Case) -> dict[str, np.ndarray]:
 @check("CM-N3", when=_shows, raising="violates")
 def nan_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     """A NaN in x makes every element of an output that depends on it NaN, and of the dx of a normalisation."""
-    gradients = _has_gradients(subject, case)
+    gradients = subject.has_gradients(case)
     bad = _poisoned(case, np.nan)
     masks = _outputs_shown(bad)
     if case.record.normalises and not (case.record.composed or _inference(case)):
@@ -189,27 +188,18 @@ def nan_shows(subject: Subject, case: Case) -> Iterator[Finding]:
 @check("CM-N4", when=_shows, raising="violates")
 def infinity_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     """An infinity in x leaves no element of an output that depends on it finite."""
-    gradients = _has_gradients(subject, case)
+    gradients = subject.has_gradients(case)
     for poison in _INFINITIES:
         bad = _poisoned(case, poison)
         what = f"{poison} in x"
         yield from _judged(subject, case, bad.case, _outputs_shown(bad), what, nan=False, gradients=gradients)
 
 
-def _has_gradients(subject: Subject, case: Case) -> bool:
-    """Whether the target gives gradients of a case. A plain call that fails raises, and is judged elsewhere."""
-    observed = subject.observe(case)
-    _ = observed.outputs
-    with contextlib.suppress(TargetRaised, BadOutput, Unsupported):
-        _ = observed.gradients
-    return observed.has_gradients
-
-
 # The parts of these recipes return their leaves, which a check can make NaN.
 @check("CM-N5", when=recipes("leaf", "leaf_carry"), raising="violates")
 def parts_show(subject: Subject, case: Case) -> Iterator[Finding]:
     """A NaN in the output of a part, or in a logit, makes every y that depends on it NaN."""
-    gradients = _has_gradients(subject, case)
+    gradients = subject.has_gradients(case)
     for name in _leaves_that_count(case):
         bad, shown = _nan_in_leaf(case, name)
         what = f"a NaN in {name}"

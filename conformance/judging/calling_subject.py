@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -14,7 +15,15 @@ import numpy as np
 from ...adapters.binding import Binding, differentiable
 from ...adapters.session import Evaluation, Session
 from ...adapters.target import Target
-from ...spec.errors import CALL_FAILED, BadOutput, CannotVary, MissingGradient, TakesNoPart, Unsupported
+from ...spec.errors import (
+    CALL_FAILED,
+    BadOutput,
+    CannotVary,
+    MissingGradient,
+    TakesNoPart,
+    TargetRaised,
+    Unsupported,
+)
 from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..cases.description import Description
@@ -339,6 +348,14 @@ class CallingSubject:
         except Unsupported as lacking:
             return lacking
         return None
+
+    def has_gradients(self, case: Case) -> bool:
+        """Whether the target gives gradients of a case. A plain call that fails raises, and is judged elsewhere."""
+        observed = self.observe(case)
+        _ = observed.outputs
+        with contextlib.suppress(TargetRaised, BadOutput, Unsupported):  # CM-T3 and those of gradients say so
+            _ = observed.gradients
+        return observed.has_gradients
 
     def require_gradients(self) -> None:
         """Raise Unsupported if the user said that there are no gradients."""
