@@ -15,7 +15,7 @@ from ..reference.formats import FORMATS
 from ..spec.operators import OPERATORS, Groups
 from . import in_blocks
 from .arrays import array, optional
-from .call import Call, sampled
+from .call import Call, copied, sampled
 from .cause import Mistake, mistakes
 from .judgement import Envelope, Judgement
 from .message import message
@@ -71,19 +71,14 @@ def judge_or_raise(
     for name, judgement in found.items():
         if not judgement.holds:
             # The message may be made after the caller has written to these arrays.
-            kept = attrs.evolve(call, inputs={key: _copied(value) for key, value in call.inputs.items()})
-            wrong, pulled = got[judgement.name].copy(), _copied(cotangent)
-            raise OutsideEnvelope(judgement, partial(_error_message, kept, judgement, wrong, pulled, options))
+            wrong, pulled = got[judgement.name].copy(), copied(cotangent)
+            raise OutsideEnvelope(judgement, partial(_error_message, call.copied(), judgement, wrong, pulled, options))
         if not judgement.judged and not unjudged:
             raise ValueError(
                 f"nothing of {name} could be judged: all of it lies where intermediate results may overflow or"
                 " underflow (R1 to R6 of spec/accuracy.md), or depends on what is not finite"
             )
     return found
-
-
-def _copied(value: np.ndarray | None) -> np.ndarray | None:
-    return None if value is None else value.copy()
 
 
 def _judgements(
@@ -141,8 +136,7 @@ def _arguments(
     """Check and return arrays, settings and cotangent; ValueError or TypeError where they do not fit together."""
     record = OPERATORS[operator]
     x = array("x", inputs["x"])
-    given = {name: optional(name, value) for name, value in inputs.items()}
-    given["x"] = x
+    given = {"x": x} | {name: optional(name, value) for name, value in inputs.items() if name != "x"}
     settings = {**settings, "eps": nonnegative("eps", settings["eps"])}
     if "momentum" in settings:
         settings["momentum"] = nonnegative("momentum", settings["momentum"], most=1.0)

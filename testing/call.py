@@ -28,6 +28,11 @@ _BLOCK_VALUES = 1 << 17
 np.empty(1 << 21)
 
 
+def copied(value: np.ndarray | None) -> np.ndarray | None:
+    """A copy of the array, if there is one."""
+    return None if value is None else value.copy()
+
+
 @attrs.frozen(eq=False, slots=False)
 class Call:
     """One call of an operator without parts, in an accuracy class; its arguments are already checked."""
@@ -52,6 +57,10 @@ class Call:
         x = self.inputs["x"]
         assert x is not None
         return x
+
+    def copied(self) -> Call:
+        """The call on copies of its arrays, for the caller may write to them."""
+        return attrs.evolve(self, inputs={name: copied(value) for name, value in self.inputs.items()})
 
     @cached_property
     def layout(self) -> Layout:

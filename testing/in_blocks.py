@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from ..reference.envelope_rows import Array
-from .call import Call
+from .call import Call, copied
 from .deciding import decided_ratios
 from .judgement import Envelope, Judgement, Worst
 from .options import JudgementOptions
@@ -81,10 +81,8 @@ class DeferredJudgements:
         cls, call: Call, results: dict[str, np.ndarray], g: np.ndarray | None, options: JudgementOptions
     ) -> DeferredJudgements:
         """Copies the arrays, because the caller may write to them."""
-        inputs = {name: None if value is None else value.copy() for name, value in call.inputs.items()}
-        copied = Call(call.operator, inputs, call.settings, call.result_dtype, call.accuracy)
         kept = {name: value.copy() for name, value in results.items()}
-        return cls(copied, kept, None if g is None else g.copy(), options)
+        return cls(call.copied(), kept, copied(g), options)
 
     @cached_property
     def judged(self) -> dict[str, Judgement]:
