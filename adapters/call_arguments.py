@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from ..spec.errors import TakesNoPart
-from ..spec.operators import OPERATORS
 from ..spec.parts import Part, Parts
 from .binding import Binding
 from .bridge import Bridge
@@ -31,15 +30,14 @@ class CallArguments:
     memory: dict[Any, Any]
 
     def __post_init__(self) -> None:
-        operator = self.binding.operator
-        for role in OPERATORS[operator].optional:
+        for role in self.binding.record.optional:
             if self.parts.get(role) is not None and role in self.binding.unsupported_keywords:
                 raise TakesNoPart(f"{self.binding.name} takes no {role}")
 
     @property
     def optional(self) -> str:
         """The given optional keyword arguments, in words; empty if there are none."""
-        roles = OPERATORS[self.binding.operator].optional
+        roles = self.binding.record.optional
         return " and ".join(role for role in roles if self.parts.get(role) is not None)
 
     def operation(self, mode: str) -> Operation:
@@ -62,14 +60,14 @@ class CallArguments:
         For a bridge that does not differentiate by itself: parts write the gradients of their leaves to ``notes``, and
         read the leaves' tangents from ``tangents``. A part that is the operator itself calls it in this ``mode``.
         """
-        operator = self.binding.operator
-        if not OPERATORS[operator].composed:
-            return [tensors[name] for name in OPERATORS[operator].arguments], dict(self.keywords)
+        record = self.binding.record
+        if not record.composed:
+            return [tensors[name] for name in record.arguments], dict(self.keywords)
 
         builder = _PartBuilder(self, tensors, recorder, notes, tangents, self.operation(mode))
-        roles = {role: builder.made(self.parts.get(role), role) for role in OPERATORS[operator].roles}
-        positional = [roles[name] if name in roles else tensors[name] for name in OPERATORS[operator].arguments]
-        optional = {role: roles[role] for role in OPERATORS[operator].optional if roles[role] is not None}
+        roles = {role: builder.made(self.parts.get(role), role) for role in record.roles}
+        positional = [roles[name] if name in roles else tensors[name] for name in record.arguments]
+        optional = {role: roles[role] for role in record.optional if roles[role] is not None}
         return positional, {**self.keywords, **optional}
 
 

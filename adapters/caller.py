@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from ..spec.errors import BadOutput, Unsupported
-from ..spec.operators import OPERATORS
 from ..spec.parts import Parts
 from .binding import Binding
 from .bridge import Bridge
@@ -89,7 +88,7 @@ class Caller:
 
     def results_by_name(self, returned: Any) -> dict[str, Any]:
         """The target's results by name. Raises BadOutput unless there is one tensor for each."""
-        names = OPERATORS[self.binding.operator].outputs
+        names = self.binding.record.outputs
         several = isinstance(returned, (tuple, list)) and (len(names) > 1 or self._holds_tensors(returned))
         if several != (len(names) > 1) or (several and len(returned) != len(names)) or inspect.iscoroutine(returned):
             raise self._another_count(returned, names)

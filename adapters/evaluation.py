@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..spec.errors import BadOutput, MissingGradient, Unsupported
-from ..spec.operators import OPERATORS
 from .binding import Binding, idle
 from .bridge import Bridge
 from .call_arguments import CallArguments
@@ -96,7 +95,7 @@ class Evaluation:
                 named = dict(zip(self._wrt, found))
             bridge.synchronise(caller.device)
             leaves = tuple(name for name in self._wrt if "." in name)
-            names = (*OPERATORS[binding.operator].differentiable, *leaves)
+            names = (*binding.record.differentiable, *leaves)
             gradients = {name: named.get(name) if name in self._wrt else None for name in names}
             for name in idle(binding.operator, self.arguments.parts):
                 if name in self._wrt and gradients[name] is None:
@@ -121,12 +120,12 @@ class Evaluation:
         """The gradients of a hand-written vjp, and those of the leaves that the parts noted during it."""
         binding, notes = self._caller.binding, {}
         positional, keywords = self.arguments.with_tensors(self.tensors, notes=notes)
-        names = OPERATORS[binding.operator].differentiable
+        names = binding.record.differentiable
         found = own(*positional, cotangent, **keywords)
         if len(names) == 1 and not isinstance(found, (tuple, list)):
             found = (found,)
         named = dict(zip(names, checked_gradients(binding, "vjp", found, len(names))))
-        if OPERATORS[binding.operator].composed:  # a leaf has gradient zero if its part got no cotangent
+        if binding.record.composed:  # a leaf has gradient zero if its part got no cotangent
             leaves = [name for name in self._wrt if "." in name]
             named.update({name: notes[name] if name in notes else self._zeros(name) for name in leaves})
         return named

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from ..spec.errors import MissingGradient, Unsupported
-from ..spec.operators import OPERATORS
 from ..spec.parts import Parts
 from .binding import NESTED, differentiable
 from .caller import Caller
@@ -266,7 +265,7 @@ class Session(Caller):
         with Stage("jvp"), bridge.guarded(_size(inputs), gradients=True):
             if own is not None:
                 positional, keywords = arguments.with_tensors(tensors, tangents=moving)
-                explicit = [moving.get(name) for name in OPERATORS[binding.operator].differentiable]
+                explicit = [moving.get(name) for name in binding.record.differentiable]
                 tangent = own(*positional, *explicit, **keywords)
             else:
                 call = self.y_of(arguments, tensors, names)
@@ -302,7 +301,7 @@ class Session(Caller):
             raise Unsupported(
                 f"{binding.name} has no second-order derivative: none named {derivative_name(binding, 'vjp_vjp')}"
             )
-        names, results = OPERATORS[binding.operator].differentiable, OPERATORS[binding.operator].second_order_results
+        names, results = binding.record.differentiable, binding.record.second_order_results
         if wrt is not None and own is None:
             names = tuple(name for name in names if name in wrt)
         arguments = self.arguments(settings, parts)
@@ -352,7 +351,7 @@ class Session(Caller):
         own = binding.derivatives.get(kind)
         if own is None and not bridge.differentiates:
             raise Unsupported(f"{binding.name} has no {NESTED[kind]}: none named {derivative_name(binding, kind)}")
-        names = OPERATORS[binding.operator].differentiable
+        names = binding.record.differentiable
         arguments, tensors = self.arguments(settings, parts), self.tensors(inputs)
 
         def directions(given: Arrays) -> list[Any]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ...spec.errors import BadOutput, TargetRaised, Unsupported
-from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
@@ -50,7 +49,7 @@ def _gradients(subject: Subject, case: Case) -> dict[str, np.ndarray]:
 
 def _of_parameters(case: Case, name: str) -> bool:
     """Whether a result belongs to a parameter or a running statistic, which have 32 bits; x and leaves have 16."""
-    return owner_of(name) in OPERATORS[case.operator].parameters
+    return owner_of(name) in case.record.parameters
 
 
 def _typed(

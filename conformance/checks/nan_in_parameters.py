@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ...reference.double_double import DD
-from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..judging.findings import Finding, place_of_largest
 from ..judging.subject import Subject
@@ -71,7 +70,7 @@ def _shown(
     for poison in (np.nan, *((np.copysign(np.inf, float(given[place])),) if infinite else ())):
         bad = case.replace(**{name: with_value(given, place, poison)})
         note, nan = f"{'a NaN' if np.isnan(poison) else poison} in {what} does not show here", bool(np.isnan(poison))
-        outputs = OPERATORS[bad.operator].outputs
+        outputs = bad.record.outputs
         if any(one in outputs for one in masks):
             for where_called, found in subject.outputs_in_modes(bad):
                 yield from judge_shown(bad, found, masks, f"{note}{where_called}", nan=nan)
@@ -105,5 +104,5 @@ def cotangent_shows(subject: Subject, case: Case) -> Iterator[Finding]:
     _ = subject.observe(case).gradients
     place = _largest(case.g)
     masks = _dependent(subject, case, case.replace(g=with_value(case.g, place, case.g[place] / 2)), gradients=True)
-    gradients = {name: mask for name, mask in masks.items() if name not in OPERATORS[case.operator].outputs}
+    gradients = {name: mask for name, mask in masks.items() if name not in case.record.outputs}
     yield from _shown(subject, case, "g", place, gradients)

@@ -9,7 +9,6 @@ import attrs
 import numpy as np
 
 from ...spec.errors import BadOutput, TargetRaised, Unsupported
-from ...spec.operators import OPERATORS
 from ...spec.parts import every_part
 from ..cases.case import Case
 from ..judging.calls import checked_shapes
@@ -56,7 +55,7 @@ def _nonzero_gain(case: Case) -> np.ndarray:
     gamma = case.inputs.get("gamma")
     if gamma is None:
         return np.ones((), bool)
-    return (gamma if OPERATORS[case.operator].composed else case.layout.spread(gamma)) != 0
+    return (gamma if case.record.composed else case.layout.spread(gamma)) != 0
 
 
 def _poisoned(case: Case, poison: float) -> PoisonedCase:

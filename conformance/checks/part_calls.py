@@ -12,7 +12,6 @@ import numpy as np
 from ...adapters.recording import Recorder
 from ...reference.composed import Value
 from ...spec.errors import BadOutput, TakesNoPart
-from ...spec.operators import OPERATORS
 from ...spec.parts import Part, every_part
 from ..cases.case import Case
 from ..judging.findings import Finding
@@ -57,7 +56,7 @@ def handed_value(subject: Subject, case: Case, role: str) -> Callable[[bool], Va
 def roles(case: Case) -> list[str]:
     """The roles of a case's parts in the order of a call, with a number for each branch."""
     found = []
-    for role in OPERATORS[case.operator].roles:
+    for role in case.record.roles:
         part = case.parts.get(role)
         if isinstance(part, tuple):
             found += [f"{role}.{place}" for place in range(len(part))]

@@ -75,7 +75,7 @@ def check(
     every: When | None = None,
     when: When | None = None,
     raising: Raising = "error",
-    dtypes: tuple[str, ...] | None = None,
+    dtypes: tuple[str, ...] = ALL_DTYPES,
     gradient: bool = False,
     modes: tuple[str, ...] | None = None,
     plain: bool = False,
@@ -105,18 +105,18 @@ def check(
             if _MADE_AT.setdefault(requirement, made_at) != made_at:
                 raise ValueError(f"{requirement} has two checks")
             own = ("training",) if requirement.startswith("BN-") else BOTH
-            made = Check(
+            CHECKS[requirement] = Check(
                 requirement,
                 body,
                 takes,
                 raising,
+                dtypes=dtypes,
                 gradient=gradient,
                 modes=modes or own,
                 plain=plain,
                 calls_rarely=calls_rarely,
                 of=of,
             )
-            CHECKS[requirement] = made if dtypes is None else attrs.evolve(made, dtypes=dtypes)
         return body
 
     return register

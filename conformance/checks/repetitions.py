@@ -9,7 +9,6 @@ import attrs
 import numpy as np
 
 from ...spec.errors import CALL_FAILED, MissingGradient, Unsupported
-from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..judging.calling_subject import LARGE
 from ..judging.findings import Finding
@@ -55,7 +54,7 @@ def repetitions(subject: Subject, case: Case) -> Repetitions:
         for name, first, value in _differences(subject, case):
             if first is not None:
                 found.difference = found.difference or (name, first, value)
-            judge = subject.judge_output if name in OPERATORS[case.operator].outputs else subject.judge_gradient
+            judge = subject.judge_output if name in case.record.outputs else subject.judge_gradient
             found.findings.append(judge(case, name, value, note=_ON_ONE_THREAD if first is None else REPEATED))
             if found.violated:
                 break

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ...spec.operators import OPERATORS, Groups
+from ...spec.operators import Groups
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
@@ -34,7 +34,7 @@ def emptied(case: Case, axis: int = 0) -> Case:
 
     ``axis``: which of the leading axes is empty, where groups lie along trailing ones.
     """
-    if OPERATORS[case.operator].composed:
+    if case.record.composed:
         shaped = {name: value for name, value in case.inputs.items() if value is not None}
         changes = {name: value[:0] for name, value in shaped.items() if value.shape == case.x.shape}
         return case.replace(g=case.g[:0], **changes)

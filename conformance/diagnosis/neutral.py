@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from ...reference.formats import FORMATS
-from ...spec.operators import OPERATORS, Groups
+from ...spec.operators import Groups
 from ..cases.case import Case
 from ..checks.derived import affine_names, filled, less_value, with_parameters
 from ..checks.groups import only_group
@@ -103,7 +103,7 @@ def neutral(case: Case, aspects: Iterable[Aspect], *, in_y: bool) -> Case | None
 def _variances(case: Case) -> np.ndarray:
     """The variance of each group, or the mean square for an operator that does not centre."""
     rows = case.layout.rows(case.x).astype(np.float64)
-    if OPERATORS[case.operator].centred:
+    if case.record.centred:
         rows = rows - rows.mean(axis=1, keepdims=True)
     return np.square(rows).mean(axis=1)
 
