@@ -9,7 +9,8 @@ import numpy as np
 
 from ..known import Failure, KnownViolation
 from .bridge import SOURCE
-from .float16 import OVERFLOW, ROUNDOFF, UNDERFLOW
+from .formats import OVERFLOW, ROUNDOFF, UNDERFLOW
+from .misread_cotangent import column
 
 _LINK = f"{SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_backward_cpu)"
 _FORWARD = f"{SOURCE}aten/src/ATen/native/Normalization.cpp (batch_norm_cpu_transform_input_template)"
@@ -92,9 +93,9 @@ class _Channels:
         self.u, self.eta, self.overflow = _FLOAT16 if np.asarray(inputs["x"]).dtype == np.float16 else _BFLOAT16
         self.x, self.g = self.rows(inputs["x"]), self.rows(failure.g)
         weight = inputs["gamma"]
-        self.w = np.abs(_column(np.ones(len(self.x)) if weight is None else weight))
-        self.mean = self.x.mean(axis=1, keepdims=True) if self.training else _column(inputs["running_mean"])
-        var = self.x.var(axis=1, keepdims=True) if self.training else _column(inputs["running_var"])
+        self.w = np.abs(column(np.ones(len(self.x)) if weight is None else weight))
+        self.mean = self.x.mean(axis=1, keepdims=True) if self.training else column(inputs["running_mean"])
+        var = self.x.var(axis=1, keepdims=True) if self.training else column(inputs["running_var"])
         self.var, self.sum = var, var + failure.settings["eps"]
         self.r, self.n, self.d = 1 / np.sqrt(self.sum), self.x.shape[1], self.x - self.mean
 
@@ -107,10 +108,6 @@ class _Channels:
         """Rows as an array of the shape of ``like``."""
         shape = np.moveaxis(like, self._axis, 0).shape
         return np.moveaxis(np.broadcast_to(rows, self.x.shape).reshape(shape), 0, self._axis)
-
-
-def _column(values: Any) -> Any:
-    return np.asarray(values, np.float64).reshape(-1, 1)
 
 
 def _each_step_rounded(failure: Failure) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..known import Failure, KnownViolation, beta_alone
 from .bridge import SOURCE
-from .float16 import OVERFLOW, ROUNDOFF, UNDERFLOW
+from .formats import OVERFLOW, ROUNDOFF, UNDERFLOW
 
 _LINK = f"{SOURCE}aten/src/ATen/native/cuda/Normalization.cuh"
 

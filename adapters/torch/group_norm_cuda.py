@@ -9,7 +9,7 @@ import numpy as np
 
 from ..known import Failure, KnownViolation
 from .bridge import SOURCE
-from .float16 import NORMAL, OVERFLOW, ROUNDOFF, UNDERFLOW
+from .formats import NORMAL, OVERFLOW, ROUNDOFF, UNDERFLOW
 from .groups import Groups, mean
 
 _LINK = f"{SOURCE}aten/src/ATen/native/cuda/group_norm_kernel.cu"

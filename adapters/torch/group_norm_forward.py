@@ -8,10 +8,8 @@ import numpy as np
 
 from ..known import Failure, KnownViolation, Predicted
 from .bridge import SOURCE
+from .formats import ROUNDOFFS
 from .groups import Groups, mean
-
-#: Unit roundoffs.
-_U = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
 
 
 def _moved_rstd(of: Groups, t: Any, u: float, eps: float) -> Any:
@@ -35,7 +33,7 @@ def _moved_rstd(of: Groups, t: Any, u: float, eps: float) -> Any:
 def _of_moved_rstd(failure: Failure) -> Predicted:
     """Whether a tangent's error is within the envelope plus the effect of that error in the tangent of r."""
     assert failure.got is not None and failure.expected is not None and failure.envelope is not None
-    eps, u = failure.settings["eps"], _U[np.asarray(failure.inputs["x"]).dtype.name]
+    eps, u = failure.settings["eps"], ROUNDOFFS[np.asarray(failure.inputs["x"]).dtype.name]
     of = Groups(failure, eps)
     tangent_of_y = failure.output == "forward over forward of y"
     moving = of.by_group((failure.tangents_again if tangent_of_y else failure.tangents)["x"])

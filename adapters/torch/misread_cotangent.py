@@ -7,12 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..known import Failure, Predicted
-
-#: The unit roundoff of each dtype. The prediction is computed in float64 too: in float64 it is as far off as PyTorch's
-#: result.
-_U = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
-#: Half the smallest number of each 16-bit format.
-_ETA = {"float16": 2.0**-25, "bfloat16": 2.0**-134}
+from .formats import ROUNDOFFS, UNDERFLOWS
 
 
 def comes_of(failure: Failure, read: Any) -> Predicted:
@@ -24,7 +19,7 @@ def comes_of(failure: Failure, read: Any) -> Predicted:
 
     The error of x - mean is 2 u of the largest |x| or |mean|: relative to deviations of 1/r, that is 2 u |x| r, hence
     the factor k. The error of a product or quotient is u, and that of a sum of n terms n u times the sum of their
-    magnitudes.
+    magnitudes. The prediction is computed in float64 too: in float64 it is as far off as PyTorch's result.
     """
     assert failure.got is not None
     inputs, settings = failure.inputs, failure.settings
@@ -32,11 +27,11 @@ def comes_of(failure: Failure, read: Any) -> Predicted:
     x = np.moveaxis(np.asarray(inputs["x"], np.float64), axis, -1)
     rows = x.reshape(-1, x.shape[-1]).T
     dtype = np.asarray(inputs["x"]).dtype.name
-    u, eta, n = _U[dtype], _ETA.get(dtype, 0.0), rows.shape[1]
-    w = _column(np.ones(len(rows)) if inputs["gamma"] is None else inputs["gamma"])
+    u, eta, n = ROUNDOFFS[dtype], UNDERFLOWS.get(dtype, 0.0), rows.shape[1]
+    w = column(np.ones(len(rows)) if inputs["gamma"] is None else inputs["gamma"])
     trains = settings.get("training", True)
-    mean = rows.mean(axis=1, keepdims=True) if trains else _column(inputs["running_mean"])
-    variance = rows.var(axis=1, keepdims=True) if trains else _column(inputs["running_var"])
+    mean = rows.mean(axis=1, keepdims=True) if trains else column(inputs["running_mean"])
+    variance = rows.var(axis=1, keepdims=True) if trains else column(inputs["running_var"])
     r = 1 / np.sqrt(variance + settings["eps"])
     xhat = (rows - mean) * r
     k = 1 + 2 * (np.abs(rows).max(axis=1, keepdims=True) + np.abs(mean)) * r
@@ -58,5 +53,6 @@ def comes_of(failure: Failure, read: Any) -> Predicted:
     return np.abs(failure.got - predicted) <= bound
 
 
-def _column(values: Any) -> Any:
+def column(values: Any) -> Any:
+    """A value for each channel, to be used with rows."""
     return np.asarray(values, np.float64).reshape(-1, 1)
