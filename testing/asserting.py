@@ -184,6 +184,8 @@ def _checked_result(
     owner = given.get(source)
     if owner is None and source == "beta":
         owner = given["gamma"]
+    if owner is None and source == "beta":
+        raise ValueError("dbeta is judged beside gamma: pass gamma, which is ones if the function has none")
     if owner is None:
         raise ValueError(f"{name} is given and {source} is not: pass {source}, or leave {name} out")
     if got.shape != owner.shape:

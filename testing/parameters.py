@@ -47,7 +47,7 @@ class ParameterValues:
         with np.errstate(all="ignore"):
             ratio = decided_ratios(flat, value, self.error, bound, self.exact_at)
         worst, outside = None, np.flatnonzero(ratio > 1)
-        if ratio.size:
+        if (ratio >= 0).any():
             at = int(np.argmax(ratio))
             place = at if sampled_channels is None else int(sampled_channels[at])
             index = tuple(int(i) for i in np.unravel_index(place, got.shape))

@@ -182,6 +182,7 @@ class Host:
         started, settled = time.monotonic(), False
         try:
             worker.send({**message, "release": released}, left)
+            left = max(left - (time.monotonic() - started), 0.0)
             found = worker.reply(left, lambda reply: answers(message, reply, names))
             settled = True
             return found

@@ -90,8 +90,10 @@ class TorchBridge(Bridge):
             kind, index = (parsed := torch.device(device)).type, parsed.index
         except (RuntimeError, TypeError) as error:
             raise DeviceUnavailable(f"torch knows no device {device!r}: use cpu, cuda or cuda:N") from error
-        if kind == "cpu":
+        if kind == "cpu" and index is None:
             return
+        if kind == "cpu":
+            raise DeviceUnavailable(f"torch has one device for the CPU: write cpu in place of {device!r}")
         if kind != "cuda":
             raise DeviceUnavailable(f"normspec does not drive torch's device {device!r}: use cpu, cuda or cuda:N")
         if not torch.cuda.is_available():

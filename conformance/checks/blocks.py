@@ -104,8 +104,12 @@ def scaled_block(subject: Subject, case: Case) -> Iterator[Finding]:
 def bare_norm(subject: Subject, case: Case) -> Iterator[Finding]:
     """With a sublayer that returns zeros, y is LN(x)."""
     gamma, beta = case.inputs["gamma"], case.inputs["beta"]
-    eps = subject.truth(case).settings["eps"]
-    want: DD = layer_norm_exact(case.x, gamma, beta, eps=eps, axes=(-1,))
+
+    def want(normative: bool) -> DD:
+        eps = subject.truth(case, normative=normative).settings["eps"]
+        found: DD = layer_norm_exact(case.x, gamma, beta, eps=eps, axes=(-1,))
+        return found
+
     y = subject.observe(case).outputs["y"]
     yield subject.judge(case, "y", y, want, subject.bound(case, "y"), "the sublayer returns zeros")
 
@@ -129,7 +133,7 @@ def balanced_gradient(subject: Subject, case: Case) -> Iterator[Finding]:
     name = "dsublayer.h"
     total = summed(exact(case.layout.rows(subject.observe(case).gradient(name))))
     bound, zero = finite_bound(subject, case, name), Scaled.of(np.zeros(total.shape))
-    note = "summed over a group"
     yield judge_exactly(
-        subject, case, name, total, zero, lambda normative: case.layout.rows(bound(normative)).sum(axis=1), note
-    )
+        subject, case, f"sum of {name}", total, zero,
+        lambda normative: case.layout.rows(bound(normative)).sum(axis=1), "over a group",
+    )  # fmt: skip

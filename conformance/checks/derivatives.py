@@ -11,6 +11,7 @@ import numpy as np
 
 from ...adapters.binding import differentiable, idle
 from ...adapters.layouts import why_not
+from ...reference.double_double import DD
 from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
@@ -91,11 +92,17 @@ def _second_order_calls(subject: Subject, second: Mapping[str, np.ndarray | None
 def _judged_second_order(subject: Subject, case: Case, call: _SecondOrderCall) -> Iterator[Finding]:
     second = call.second
     found = subject.vjp_vjp(case, call.handed, **call.options)
-    exact = subject.truth(case).vjp_vjp(case.g, second)
+
+    def exact(normative: bool) -> Mapping[str, Any]:
+        return subject.truth(case, normative=normative).vjp_vjp(case.g, second)
+
+    promised = exact(False)
     for name, value in found.items():
-        want = exact.get(name)
-        if value is None or want is None:
+        if value is None or promised.get(name) is None:
             continue
+
+        def want(normative: bool, name: str = name) -> DD:
+            return (exact(True) if normative else promised)[name]
 
         def bound(normative: bool, name: str = name) -> np.ndarray:
             arithmetic = subject.arithmetic(case, normative=normative)
@@ -115,7 +122,9 @@ def forward_mode(subject: Subject, case: Case) -> Iterator[Finding]:
     tangents = tangents_of_all(case)
     _ = subject.observe(case).outputs
     found = subject.jvp(case, tangents)
-    exact = subject.truth(case).jvp(tangents)
+
+    def exact(normative: bool) -> DD:
+        return subject.truth(case, normative=normative).jvp(tangents)
 
     def bound(normative: bool) -> np.ndarray:
         arithmetic = subject.arithmetic(case, normative=normative)
@@ -134,11 +143,17 @@ def _nested(kind: str, words: str) -> Body:
         other = directions(case, words) if kind == "jvp_jvp" else case.g
         _ = subject.observe(case).outputs
         found = subject.nested(kind, case, tangents, other)
-        exact = subject.truth(case).nested(kind, tangents, other)
+
+        def exact(normative: bool) -> Mapping[str, Any]:
+            return subject.truth(case, normative=normative).nested(kind, tangents, other)
+
+        promised = exact(False)
         for name, value in found.items():
-            want = exact.get(name)
-            if value is None or want is None:
+            if value is None or promised.get(name) is None:
                 continue
+
+            def want(normative: bool, name: str = name) -> DD:
+                return (exact(True) if normative else promised)[name]
 
             def bound(normative: bool, name: str = name) -> np.ndarray:
                 arithmetic = subject.arithmetic(case, normative=normative)

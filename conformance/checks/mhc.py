@@ -73,11 +73,11 @@ def balanced_logits(subject: Subject, case: Case) -> Iterator[Finding]:
     _ = subject.observe(case).outputs
     total = summed(exact(subject.observe(case).gradient("dlogits").reshape(1, -1)))
     bound = finite_bound(subject, case, "dlogits")
-    note = "summed over the branches"
     zero = Scaled.of(np.zeros(1))
     yield judge_exactly(
-        subject, case, "dlogits", total, zero, lambda normative: bound(normative).sum(keepdims=True), note
-    )
+        subject, case, "sum of dlogits", total, zero, lambda normative: bound(normative).sum(keepdims=True),
+        "over the branches",
+    )  # fmt: skip
 
 
 @check("MH-L5", every=recipes("cascade"), when=recipes("leaf", "cascade"))
@@ -208,8 +208,10 @@ def receptive_field(subject: Subject, case: Case) -> Iterator[Finding]:
     outside = unmoved(position)
     note = f"x changed at position {position}, the branches read {back} positions back and {ahead} ahead"
     bound, again = subject.bound(case, "y"), subject.bound(moved, "y")
-    yield equal(
-        subject, moved, "y", got[..., outside, :], y[..., outside, :], note,
-        calls=((moved, got), (case, y)), bound=lambda normative: (bound(normative) + again(normative))[..., outside, :],
-    )  # fmt: skip
+    if outside.any():
+        before = np.where(outside[:, None], y, got)  # what lies inside may differ
+        yield equal(
+            subject, moved, "y", got, before, note,
+            calls=((moved, got), (case, y)), bound=lambda normative: bound(normative) + again(normative),
+        )  # fmt: skip
     yield subject.judge_output(moved, "y", got, note=note)

@@ -107,6 +107,8 @@ class CallsAgain:
         Whether the wrong value belongs to its call, whatever was called before: its bits stay, even after a call with
         other values, and they were not kept from an earlier call with other arguments.
         """
+        if shown.got is None:  # the call raised
+            return False
         case, name = self.case_of(shown), shown.output
         of_outputs = name in case.record.outputs
         calls = self.subject.repeated_outputs if of_outputs else self.subject.repeated_gradients
@@ -117,7 +119,7 @@ class CallsAgain:
             before = [(one, calls(one, 1)[0][name]) for one in self._last_other_call(shown)]
         except CALL_FAILED:
             return False
-        if shown.got is None or float(first[name][shown.index]) != shown.got:
+        if float(first[name][shown.index]) != shown.got:
             return False
         alike = all(np.array_equal(first[name], one[name], equal_nan=True) for one in others)
         as_before = [one for one, found in before if np.array_equal(first[name], found, equal_nan=True)]

@@ -12,6 +12,7 @@ from ...reference.formats import FORMATS
 from ...spec.errors import CALL_FAILED
 from ...spec.layout import Layout
 from ..cases.case import Case
+from ..judging.calls import checked_shapes
 from .answers import CLEARLY_WRONG, Answer, Values
 from .candidates import Candidate
 from .question import Question
@@ -111,7 +112,7 @@ def _moves(candidate: Candidate, case: Case, name: str) -> bool:
 
 def _forward(candidate: Candidate, case: Case) -> Forward:
     def y_of(inputs: Mapping[str, np.ndarray | None], settings: Mapping[str, Any]) -> np.ndarray:
-        return candidate.subject.session.call(inputs, settings, parts=case.parts)[0]["y"]
+        return checked_shapes(candidate.subject.session.call(inputs, settings, parts=case.parts)[0], case)["y"]
 
     return y_of
 

@@ -35,12 +35,10 @@ def search_in_inference(subject: Subject) -> Search | None:
     The search for what is wrong with the calls in inference mode; None if that violates no formula.
 
     A slow target is not asked: that takes too many calls.
-
-    ``subject``: a new one, of which nothing was asked. It makes all its calls in inference mode from here on.
     """
     if subject.always_slow:
         return None
-    subject.in_inference = subject.forward_only = True
+    subject = subject.anew(in_inference=True, forward_only=True)
     found = [*_violations(subject)]
     return Search(subject, found, frozenset()) if found else None
 

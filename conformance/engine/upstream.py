@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 
-import attrs
 import numpy as np
 
 from ...adapters.binding import Binding
@@ -46,8 +44,7 @@ def _covering(entries: Sequence[KnownViolation], requirement: str, finding: Find
 
 def _of(subject: Subject, binding: Binding) -> Subject:
     """Another binding of the subject's framework, judged as the subject is: its known violations do not count."""
-    fresh = {"session": None, "logging": None, "log": [], "repeated": {}, "recorded": {}, "observed": OrderedDict()}
-    return attrs.evolve(subject, binding=replace(binding, known_violations=()), **fresh)
+    return subject.anew(binding=replace(binding, known_violations=()))
 
 
 def _same(one: Finding, other: Finding) -> bool:

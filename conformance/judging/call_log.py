@@ -132,9 +132,9 @@ class LoggingSession:
         g: np.ndarray | None = None, fresh: bool = False, mode: str = "training",
     ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
         """A second call in the memory of a first."""
-        self.log.append(LoggedCall("call", inputs, settings, parts or {}, g))
+        self.log.append(LoggedCall("call", inputs, settings, parts or {}, g, mode=mode))
         how = "new tensors on the memory of the last call" if fresh else "the last call's tensors, overwritten in place"
-        with self._logged(f"call with {how}", then, settings, parts=parts, g=g):
+        with self._logged(f"call with {how}", then, settings, parts=parts, g=g, mode=mode):
             return self._session.recall(inputs, settings, then, parts=parts, g=g, fresh=fresh, mode=mode)
 
     def jvp(self, inputs: Arrays, settings: Mapping[str, Any], tangents: Arrays, *, parts: Parts | None = None) -> Any:

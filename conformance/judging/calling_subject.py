@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import numpy as np
@@ -33,6 +33,9 @@ from .inference_session import InferenceSession
 from .library import Library
 from .observation import Observation
 from .translated import TranslatedSession, Translation
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 from .truth import gradient_name
 
 #: A call with this many values or more is large: it takes milliseconds, and may be split over threads.
@@ -310,6 +313,12 @@ class CallingSubject:
         if len(self._observed) > _REMEMBERED_CASES:
             self._observed.popitem(last=False)
         return observation
+
+    def anew(self, **changes: Any) -> Self:
+        """The subject with these changes, of which nothing was asked."""
+        fresh = {"session": None, "logging": None, "log": [], "observed": OrderedDict(), "reached": None}
+        kept: dict[str, Any] = {name: {} for name in ("repeated", "by_tracking", "recorded")}
+        return attrs.evolve(self, **fresh, **kept, prefetches=True, **changes)
 
     def forget(self) -> None:
         """Forget all results: the next check calls the target again."""

@@ -120,9 +120,19 @@ class Subject(CallingSubject):
 
         return self.finding(case, name, measure, note)
 
-    def judge(self, case: Case, name: str, got: np.ndarray, exact: DD, bounds: Bound, note: str = "") -> Finding:
-        """Compare a result with exact values; ``bounds(normative)`` returns the envelope."""
-        return self.finding(case, name, lambda normative: compare(got, exact, bounds(normative)), note)
+    def judge(
+        self, case: Case, name: str, got: np.ndarray, exact: DD | Callable[[bool], DD], bounds: Bound, note: str = ""
+    ) -> Finding:
+        """
+        Compare a result with exact values; ``bounds(normative)`` returns the envelope.
+
+        ``exact`` is a function of ``normative`` too, where a convention changes the exact values.
+        """
+
+        def measure(normative: bool) -> WorstElement:
+            return compare(got, exact if isinstance(exact, DD) else exact(normative), bounds(normative))
+
+        return self.finding(case, name, measure, note)
 
     def related(self, finding: Finding, shape: tuple[int, ...]) -> Finding:
         """

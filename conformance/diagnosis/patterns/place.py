@@ -70,8 +70,9 @@ class Place:
             return (0, 0, *one.counts) if found > 0 else (*one.counts, 0, 0)
         known = one.judged & ~np.isnan(found)  # where roundings decide, an element is neither in nor out
         inside = known & (found > 0)
-        wrong, judged = np.count_nonzero(one.wrong & known), np.count_nonzero(known)
-        inside_wrong, inside_judged = np.count_nonzero(one.wrong & inside), np.count_nonzero(inside)
+        wrong, judged, inside_wrong, inside_judged = (
+            int(np.count_nonzero(some)) for some in (one.wrong & known, known, one.wrong & inside, inside)
+        )
         return wrong - inside_wrong, judged - inside_judged, inside_wrong, inside_judged
 
     def _found(self, one: ObservedResult) -> Array | None:

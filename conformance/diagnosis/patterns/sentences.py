@@ -40,7 +40,7 @@ def _at_most(wrong: Sequence[ObservedResult]) -> str:
     errors = [
         float(np.abs(one.got - one.expected)[one.wrong].max() / np.abs(one.expected[one.judged]).max()) for one in wrong
     ]
-    largest = max(errors, default=np.inf)
+    largest = float(np.max(errors)) if errors else np.inf  # NaN if one of them is
     # Below the rounding of every dtype only small values beside large ones are wrong, and their share says nothing.
     if not _LEAST_SHARE <= largest <= 0.5:
         return ""

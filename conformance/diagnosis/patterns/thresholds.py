@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import cycle, islice
 
 import attrs
@@ -253,7 +253,7 @@ class _Sizes:
         clause = f"right from {right} {{0}} on, wrong up to {wrong}"  # what is wrong comes last: "there" follows it
         rule = SizeRule(lambda size: size <= wrong, clause, f"up to {wrong} {{0}}")
         small, share, beside, beyond = (
-            max((one for size in sizes for one in self._errors(size, wrong)), default=0.0)
+            _largest(one for size in sizes for one in self._errors(size, wrong))
             for sizes in (_SMALL[:2], (wrong,), (right,), (2 * right, 3 * right + 1))
         )
         if beside * _ALIKE >= share:  # the error goes on, and is allowed from there on
@@ -341,7 +341,7 @@ class _Sizes:
     def _within(self, low: int, high: int, last: int) -> SizeRule:
         """The rule of a band. Its end may be where an error that goes on, by less and less, begins to be allowed."""
         rule = within(low, high, last)
-        share, beside = (max(self._errors(size, last), default=0.0) for size in (last, last + 1))
+        share, beside = (_largest(self._errors(size, last)) for size in (last, last + 1))
         if last == high or beside * _ALIKE < share:
             return rule
         allowed = f"no more than is allowed from {last + 1} on"
@@ -389,6 +389,11 @@ def _size_of(case: Case, extent: Extent) -> int | None:
         "channels of a group": layout.width,
     }
     return sizes.get(name)
+
+
+def _largest(errors: Iterable[float]) -> float:
+    """The largest error; NaN if one of them is."""
+    return float(np.max([0.0, *errors]))
 
 
 def _is_wrong_on(observer: Observer, description: Description) -> bool | None:
