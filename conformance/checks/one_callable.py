@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ...spec.parts import Part
 from ..cases.case import Case
@@ -28,3 +29,14 @@ def handed_twice(case: Case) -> Iterator[tuple[str, str, Case]]:
             assert parts is not None
             common = Part("common", inner=(parts,))
             yield first, second, case.replace(parts={**case.parts, first: common, second: common})
+
+
+def in_two_callables(twice: Case) -> Case:
+    """A case that hands one part twice, with a callable of its own in each of both roles."""
+    return twice.replace(parts={role: _without_common(part) for role, part in twice.parts.items()})
+
+
+def _without_common(part: Any) -> Any:
+    if isinstance(part, tuple):
+        return tuple(map(_without_common, part))
+    return part.inner[0] if isinstance(part, Part) and part.kind == "common" else part

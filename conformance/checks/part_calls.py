@@ -17,7 +17,7 @@ from ..cases.case import Case
 from ..judging.findings import Finding
 from ..judging.subject import Subject
 from .later_calls import different_values
-from .one_callable import handed_twice
+from .one_callable import handed_twice, in_two_callables
 from .registry import check
 from .relations import changed
 from .ways_to_call import other_layouts
@@ -79,16 +79,19 @@ def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
                 yield _each_role_called(_recorder(subject, one, mode=mode), first, second, one)
     for layout in layouts:
         yield from _called_in_order(case, _recorder(subject, case, layouts={"x": layout}), f", x {layout}")
-    # Where y is wrong with a callable for each role, the same y with one for two says nothing of the roles.
-    right = (
-        bool(twice) and not subject.judge_output(case, "y", subject.outputs(case, "inference")["y"], note="").violated
-    )
-    for first, second, one in twice if right else ():
+    for first, second, one in twice:
         if any(map(_counts_calls, every_part(one.parts))):  # its results in two roles depend on which comes first
             continue
         with contextlib.suppress(TakesNoPart):
             note = f"one callable was passed as {first} and as {second}"
-            yield subject.judge_output(one, "y", subject.outputs(one, "inference")["y"], note=note)
+            found = _y_of(subject, one, note)
+            # Where y is wrong with two callables that do the same, that they are one is not why.
+            if not (found.violated and _y_of(subject, in_two_callables(one), note).violated):
+                yield found
+
+
+def _y_of(subject: Subject, case: Case, note: str) -> Finding:
+    return subject.judge_output(case, "y", subject.outputs(case, "inference")["y"], note=note)
 
 
 def _counts_calls(part: Part) -> bool:

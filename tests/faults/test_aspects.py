@@ -45,6 +45,15 @@ BOTH = {
     **{f"{prefix}-channel-axis-{what}": {"F5"} for prefix in ("gn", "in") for what in ("found-by-size", "always-one")},
     **{f"{prefix}-negative-channel-axis-misread": {"F5"} for prefix in ("gn", "in")},
 }
+#: Aspects that a fault fails in some dtypes or at some seeds only, and why.
+AT_SOME_SEEDS = {
+    # Which call came before a case of eps depends on the cases.
+    "rm-stale-gamma": {"F4"},
+    # In bfloat16 the root that eps limits grows by less than its envelope.
+    "rm-eps-bounds-root": {"F4"},
+    # In float16 an eps with eight digits is near enough to the given one at two of twenty seeds.
+    **{f"{prefix.lower()}-eps-bfloat16": {"F4"} for prefix in PREFIX.values()},
+}
 #: Seeds of the campaign.
 SEEDS = range(20)
 Specimen = TypeVar("Specimen", Fault, Sound)
@@ -107,7 +116,8 @@ def test_the_table_of_faults_on_many_seeds(operator: str, dtype: str):
     """On every seed each fault of an aspect fails its aspect and the formula, and no other."""
     faults = [fault for fault in OF_AN_ASPECT if fault.operator == operator and dtype in fault.dtypes]
     found = on_every_seed(faults, dtype)
-    assert [(seed, fault.name, ids) for seed, fault, ids in found if ids != expected(fault)] == []
+    others = {fault: {f"{PREFIX[operator]}-{one}" for one in AT_SOME_SEEDS.get(fault.name, ())} for fault in faults}
+    assert [(seed, fault.name, ids) for seed, fault, ids in found if not ids ^ expected(fault) <= others[fault]] == []
 
 
 @pytest.mark.campaign
