@@ -12,10 +12,11 @@ import attrs
 import click
 
 from ..expected.drafting import drafts_in_words
+from ..reporting.github import commands_stopped
 from ..requests.configuration import configuration
 from ..results.report import Report
 from . import completing
-from .destination import text_stream
+from .destination import ensure_not_read, text_stream
 from .exit_status import EXIT_UNUSABLE
 from .layer_options import layer_options
 from .options import (
@@ -32,7 +33,7 @@ from .options import (
     target_options,
     worker_options,
 )
-from .outputs import output_options, outputs_of, print_in_form, write_outputs
+from .outputs import output_options, outputs_of, print_annotations, print_in_form, write_outputs
 from .progress import progress_on
 from .replay_options import ensure_replayable, replay_option, reproduce_option
 from .sections import SectionedCommand
@@ -107,6 +108,7 @@ def check(
     ensure_replayable(context, replay, targets)
     configured = configuration(config)
     outputs = outputs_of(context.params)
+    ensure_not_read([(one.option, one.name) for one in outputs], [] if replay is None else [replay])
     paths = interpreters(pythons, configured)
     op = setting(context, configured, "ops") or None
     names = targets_to_check(targets, pythons, paths, configured, op)
@@ -127,14 +129,19 @@ def check(
         "expected": configured.values.get("expected", ()),
         "layers": layers,
     }
+    stream, form = text_stream(*(one.name for one in outputs)), context.params["form"]
     with contextlib.ExitStack() as kept:
+        if form == "github":  # the target prints while it runs
+            kept.enter_context(commands_stopped(stream))
         if context.params["html_file"] is not None and reproduce is None:  # the page shows scripts in any case
             options["reproduce"] = kept.enter_context(tempfile.TemporaryDirectory(prefix="normspec-"))
         found = run_targets(names, options)
         report = found if reproduce is not None else attrs.evolve(found, reproducers=())
         # Files come first: a verdict must not be the last word of a command that could not do everything.
         unwritten = write_outputs(report, outputs, found.reproducers)
-    print_in_form(report, context.params["form"], text_stream(*(one.name for one in outputs)))
+        print_in_form(report, form, stream)
+    if form == "github":
+        print_annotations(report, stream)
     status = report.exit_status or (EXIT_UNUSABLE if unwritten else 0)
     for reason in unwritten:
         told = f"normspec: {reason}; the verdict above stands, and the exit status is {status}"

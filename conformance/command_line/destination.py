@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -112,6 +112,14 @@ def ensure_own_places(files: Iterable[tuple[str, str]]) -> None:
         if len(several) > 1:
             options = " and ".join(option for option, _ in several)
             raise click.UsageError(f"{options} write to the same place, {several[0][1]}: give each its own")
+
+
+def ensure_not_read(files: Iterable[tuple[str, str]], read: Sequence[str]) -> None:
+    """Raise `UnwritableFile` if one of these options, each with the name of its file, would replace a file it reads."""
+    places = [os.path.realpath(one) for one in read]
+    for option, name in files:
+        if name != STDOUT and os.path.realpath(name) in places:
+            raise UnwritableFile(f"{option} {name} would replace a report that this command reads; name another file")
 
 
 def write(name: str, text: str, option: str = "--json", *, append: bool = False) -> None:

@@ -9,7 +9,7 @@ import click
 from ..reporting.changes import changes_in_json, print_changes
 from ..reporting.layout import console_on
 from ..results.changes import changes
-from .destination import ensure_writable, status_after_writing, text_stream
+from .destination import ensure_not_read, ensure_writable, status_after_writing, text_stream
 
 
 @click.command(short_help="Compare two reports that `normspec check --json` wrote.")
@@ -29,6 +29,7 @@ def diff(old: str, new: str, json_file: str | None) -> int:
     from ..replay.loading import load_report
 
     if json_file is not None:
+        ensure_not_read([("--json", json_file)], [old, new])
         ensure_writable(json_file)
     found = changes(load_report(old), load_report(new))
     print_changes(found, console_on(text_stream(json_file)))

@@ -11,7 +11,7 @@ import click
 
 from ..expected.drafting import drafts, table_in
 from ..page.jinja import ensure_jinja
-from ..reporting.github import fenced, workflow_commands
+from ..reporting.github import workflow_commands
 from ..reporting.layout import console_on
 from ..reporting.render import as_text, print_report
 from ..reproduce.reproducer import Reproducer
@@ -120,13 +120,17 @@ def earlier_report(given: Mapping[str, Any]) -> Report | None:
 
 
 def print_in_form(report: Report, form: str, stream: TextIO) -> None:
-    """Print the report as text, and for GitHub its annotations too."""
-    if form != "github":
+    """Print the report; for GitHub, in the width of a page, whatever it is printed on."""
+    if form == "github":
+        click.echo(as_text(report, getattr(stream, "encoding", None) or "utf-8"), file=stream, nl=False)
+    else:
         print_report(report, console_on(stream))
-        return
-    text = as_text(report, getattr(stream, "encoding", None) or "utf-8")
+
+
+def print_annotations(report: Report, stream: TextIO) -> None:
+    """Print GitHub's annotations."""
     commands = workflow_commands(report, os.environ.get("GITHUB_WORKSPACE", ""))
-    click.echo(fenced(text) + "".join(f"{one}\n" for one in commands), file=stream, nl=False)
+    click.echo("".join(f"{one}\n" for one in commands), file=stream, nl=False)
 
 
 def _page(report: Report) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..page.jinja import ensure_jinja
-from .destination import ensure_writable, write
+from .destination import ensure_not_read, ensure_writable, write
 
 
 @click.command(short_help="Make one HTML page of several reports.")
@@ -25,6 +25,7 @@ def page(reports: tuple[str, ...], out: str) -> int:
     from ..replay.loading import load_report
 
     ensure_jinja()
+    ensure_not_read([("--out", out)], reports)
     ensure_writable(out, "--out")
     names = [Path(file).name for file in reports]
     text = page_of_reports(

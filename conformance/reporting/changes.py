@@ -120,6 +120,7 @@ def changes_in_json(found: Changes) -> dict[str, Any]:
     named = ("violated", "mended", "unjudged", "judged", "moved")
     return {
         "schema": SCHEMA,
+        "written_by": "normspec diff",
         "regression": found.regression,
         "verdict": verdict_on(found),
         "ceased": [_target_in_json(name, found.new) for name in found.ceased],

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
 
 from ..results.outcome import Outcome
 from .causes import remedy_rows, without_cause
@@ -95,7 +97,12 @@ def _property(words: str) -> str:
     return _data(words).replace(":", "%3A").replace(",", "%2C")
 
 
-def fenced(text: str) -> str:
-    """The text between commands that keep GitHub from obeying commands that a target wrote into it."""
+@contextmanager
+def commands_stopped(stream: TextIO) -> Iterator[None]:
+    """What is printed here stands between commands that keep GitHub from obeying what a target prints."""
     token = secrets.token_hex(16)
-    return f"::stop-commands::{token}\n{text}\n::{token}::\n"
+    print(f"::stop-commands::{token}", file=stream, flush=True)
+    try:
+        yield
+    finally:
+        print(f"\n::{token}::", file=stream, flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import Any
 
@@ -10,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from normspec import Report, Result, Verdict
 from normspec.conformance.diagnosis.cause import Cause
-from normspec.conformance.reporting.github import fenced, workflow_commands
+from normspec.conformance.reporting.github import commands_stopped, workflow_commands
 
 TARGET = "mine.py:f"
 
@@ -114,9 +115,16 @@ def test_what_a_target_says_is_no_command():
     (command,) = workflow_commands(report)
     kind, about, _ = parsed(command)
     assert (kind, about["file"], about["title"].startswith(WILD)) == ("error", "a,b:c.py", True)
-    first, *_, last = fenced("::error::no").splitlines()
+    first, *_, last = _printed("::error::no").splitlines()
     assert first == f"::stop-commands::{last.strip(':')}" and len(last) > 30
-    assert fenced("x") != fenced("x")
+    assert _printed("x") != _printed("x")
+
+
+def _printed(text: str) -> str:
+    stream = io.StringIO()
+    with commands_stopped(stream):
+        print(text, file=stream)
+    return stream.getvalue()
 
 
 def test_a_comment_has_the_verdict_the_causes_and_what_stands_beside_them():
