@@ -10,7 +10,7 @@ from itertools import islice, product
 import numpy as np
 
 from ...adapters.same_bits import same_bits
-from ...spec.errors import BadOutput, TargetRaised, Unsupported
+from ...spec.errors import CALL_FAILED, BadOutput, TargetRaised, Unsupported
 from ..cases.case import Case
 from ..judging.findings import Finding, compare
 from ..judging.subject import Subject
@@ -170,17 +170,28 @@ def _after_first_call(
     """
     Judge results of a later case after a call of a first one; ``alone`` gives the results of a case by itself.
 
-    The formula judges what has nothing to do with the first call: the first was wrong already, and the later case gives
-    the same by itself, which is not what another case with another right result gave.
+    The formula judges what has nothing to do with the first call: the first was wrong already, or a case of other
+    values is, and the later case gives the same by itself, which is not what another case with another right result
+    gave.
     """
     for name, got in results.items():
         found = judge(later, name, got, note=note)
         if found.violated and name in alone(first):
             before = alone(first)[name]
-            known = same_bits(got, alone(later)[name]) and not _may_be_kept(subject, first, later, name, got, before)
-            if known and judge(first, name, before).violated:
+            alike = same_bits(got, alone(later)[name]) and not _may_be_kept(subject, first, later, name, got, before)
+            if alike and (judge(first, name, before).violated or _is_wrong_anyway(judge, alone, later, name)):
                 continue
         yield found
+
+
+def _is_wrong_anyway(
+    judge: Callable[..., Finding], alone: Callable[[Case], Mapping[str, np.ndarray]], later: Case, name: str
+) -> bool:
+    """Whether a case with the settings of a later one is wrong too, though it has no value in common with the first."""
+    other = different_values(later)
+    with contextlib.suppress(*CALL_FAILED):
+        return judge(other, name, alone(other)[name]).violated
+    return False
 
 
 def _may_be_kept(subject: Subject, first: Case, later: Case, name: str, got: np.ndarray, before: np.ndarray) -> bool:

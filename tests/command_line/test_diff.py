@@ -131,3 +131,13 @@ def test_versions_and_platform_are_those_of_the_run_that_was_read(kept):
     """A report that is read shows the versions it was written with, and not those of this process."""
     name = kept(attrs.evolve(SOUND, versions={"python": "1.2.3"}), "r.json")
     assert "python 1.2.3" in str(normspec.load_report(name))
+
+
+def test_a_file_of_changes_is_replaced_and_a_report_that_is_read_is_not(kept, tmp_path, capsys):
+    """A second run writes the same file again; a name that is read as well is refused, and keeps what it held."""
+    old, new, found = kept(SOUND, "old.json"), kept(SOUND, "new.json"), str(tmp_path / "changes.json")
+    assert run(["diff", old, new, "--json", found]) == 0
+    assert run(["diff", old, new, "--json", found]) == 0
+    assert run(["diff", old, new, "--json", old]) == 2
+    assert "would replace a report that this command reads" in capsys.readouterr().err
+    assert (tmp_path / "old.json").read_text(encoding="utf-8") == SOUND.to_json()

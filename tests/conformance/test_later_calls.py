@@ -12,7 +12,7 @@ from normspec.conformance.judging.verdicts import Verdict
 from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.sound.registry import combined
 
-from .runs import result, run
+from .runs import FAULT, result, run, specimen
 
 
 class BuffersInTurn(Buffers):
@@ -47,3 +47,27 @@ def test_a_wrong_formula_alone_is_not_a_memory(dtype):
     """Asked for CM-P2 alone, nothing says that the formula is wrong; later calls show nothing of earlier ones."""
     report = check(_with_a_variance_too_large, op="layer_norm", dtypes=dtype, only="CM-P2", profile="quick")
     assert report.conforms, report
+
+
+def _unbiased(x, gamma, beta, *, eps, axes):
+    """Wrong, and of (1, 2) values it returns the same for either choice of axes, as a right function does."""
+    wide = x.astype(np.float64)
+    n = np.prod([x.shape[axis] for axis in axes])
+    deviation = wide - wide.mean(axes, keepdims=True)
+    y = deviation / np.sqrt(np.square(deviation).sum(axes, keepdims=True) / max(n - 1, 1) + eps)
+    y = y * (1 if gamma is None else gamma.astype(np.float64)) + (0 if beta is None else beta.astype(np.float64))
+    return y.astype(x.dtype)
+
+
+def test_the_same_result_for_calls_that_have_the_same_right_one_is_no_memory():
+    """What a call returned is returned by the next too, where that is right."""
+    report = check(_unbiased, op="layer_norm", dtypes="float32", only="CM-P2", profile="quick")
+    assert report.conforms, report
+
+
+@pytest.mark.parametrize(
+    "fault", ["ln-dx-no-mean", "ln-dx-uses-y", "ln-cotangent-clipped", "ln-dbeta-mean", "ln-backward-assumes-matrix"]
+)
+def test_a_wrong_gradient_alone_is_not_a_memory(fault):
+    """Gradients are judged by their formula, where they are as wrong by themselves and in calls of other values."""
+    assert result(run(specimen(FAULT[fault]), requirements={"CM-P2"}), "CM-P2").verdict is Verdict.PASS
