@@ -39,6 +39,8 @@ _CHECKS_SLOW, _PLAIN_SLOW = 4, 3
 
 #: Fresh cases for each violated check.
 _FRESH_CHECKS = 2
+#: Cases with an x of zeros: a composed operator has one whose parts read x, and one whose parts return something else.
+_OF_ZEROS = 2
 
 #: Cases of the deck that are searched for a violation that tells as much as the shown one, or more.
 _OTHER_CASES = 24
@@ -232,14 +234,15 @@ class QuestionMaker:
         """
         The outputs and gradients of cases that were not chosen for a violation.
 
-        Groups of one value are included because they tell divisors apart. Large cases (sizes) and extreme groups are
-        not.
+        Groups of one value are included because they tell divisors apart, and an x of zeros because it tells what is
+        done there from what is done for small results of a part. Large cases (sizes) and extreme groups are not.
         """
         plain = [tamed(one) for one in self._deck() if one.n and one.count_of_groups and not one.large]
         slow = self.subject.always_slow
         some = evenly_spread(plain, _FRESH_CASES_SLOW) if slow else of_every_kind(plain, _FRESH_CASES)
         single = (one for one in plain if one.n == 1)
-        return self._plain_questions_on([*some, *islice(single, 1)])
+        zeros = (one for one in plain if not slow and set(one.groups) == {("constant", 0)})
+        return self._plain_questions_on([*some, *islice(single, 1), *islice(zeros, _OF_ZEROS)])
 
     def fresh_checks_of(self, requirement: str) -> Iterator[Question]:
         """The check of a requirement, on cases that were not chosen for it."""

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeVar, cast
 
 import attrs
 import numpy as np
@@ -34,8 +34,7 @@ from .library import Library
 from .observation import Observation
 from .translated import TranslatedSession, Translation
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
+_AnySubject = TypeVar("_AnySubject", bound="CallingSubject")
 from .truth import gradient_name
 
 #: A call with this many values or more is large: it takes milliseconds, and may be split over threads.
@@ -314,7 +313,7 @@ class CallingSubject:
             self._observed.popitem(last=False)
         return observation
 
-    def anew(self, **changes: Any) -> Self:
+    def anew(self: _AnySubject, **changes: Any) -> _AnySubject:
         """The subject with these changes, of which nothing was asked."""
         fresh = {"session": None, "logging": None, "log": [], "observed": OrderedDict(), "reached": None}
         kept: dict[str, Any] = {name: {} for name in ("repeated", "by_tracking", "recorded")}
