@@ -33,9 +33,9 @@ from .inference_session import InferenceSession
 from .library import Library
 from .observation import Observation
 from .translated import TranslatedSession, Translation
+from .truth import gradient_name
 
 _AnySubject = TypeVar("_AnySubject", bound="CallingSubject")
-from .truth import gradient_name
 
 #: A call with this many values or more is large: it takes milliseconds, and may be split over threads.
 LARGE = 1 << 16
