@@ -52,7 +52,7 @@ def _where(judgement: Judgement) -> str:
     if not judgement.groups_outside.size:
         return places
     groups = _listed(judgement.groups_outside, "group")
-    return f"in {groups} of {judgement.groups:,}; {places} within a group"
+    return f"in {groups} of {judgement.of_groups:,}; {places} within a group"
 
 
 def _listed(numbers: np.ndarray, what: str) -> str:

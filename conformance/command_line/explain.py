@@ -30,6 +30,7 @@ from ..reporting.explained import (
 from ..reporting.explained_convention import print_convention
 from ..reporting.layout import console_on
 from ..reporting.symbols import verdict_of
+from ..sound import registered
 from . import completing
 
 
@@ -42,6 +43,8 @@ def _printers(word: str) -> list[Callable[[Console], None]]:
         return [print_faults]
     if word.lower() == SOUND:
         return [print_sound]
+    if (name := word.lower().removeprefix("sound:")) in (one.name for one in registered()):
+        return [partial(print_sound, names=(name,))]
     verdict = verdict_of(word)
     thing = meant(verdict.value if verdict else word)
     if isinstance(thing, Requirement):

@@ -12,6 +12,7 @@ from ...adapters.own_function import file_of
 from ...spec.errors import NormspecError
 from ..judging.verdicts import Result
 from ..reporting.wording import title
+from ..requests.configuration import OWN
 from ..results.outcome import Outcome
 
 if sys.version_info >= (3, 11):
@@ -31,7 +32,7 @@ def table_in(file: str) -> str:
     Raises WrongDraft if it is not a TOML file, or one to which entries cannot be added.
     """
     path = Path(file)
-    table = "tool.normspec.expected" if path.name == "pyproject.toml" else "expected"
+    table = "expected" if path.name == OWN else "tool.normspec.expected"
     if path.suffix != ".toml":
         raise WrongDraft(
             f"--write-expected {file} is not a TOML file: name normspec.toml, or another file that ends in .toml"

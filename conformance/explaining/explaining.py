@@ -103,7 +103,7 @@ def meant(word: str) -> Requirement | Erratum | Operator | Declaration | Word | 
         return words()[word.strip().lower()]
     if successors := withdrawn().get(id):
         raise NothingToExplain(f"{id} was withdrawn; {replacement(successors)}")
-    named = tuple(one for one in mistakes() if word.lower() in _names(one))
+    named = tuple(one for one in mistakes() if word.lower().removeprefix("fault:") in _names(one))
     if named:
         return named
     with contextlib.suppress(UnknownSelection):

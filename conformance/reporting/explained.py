@@ -215,9 +215,9 @@ def print_faults(console: Console) -> None:
         _print_mistakes(excluded[id], console)
 
 
-def print_sound(console: Console) -> None:
-    """Print the name and the summary of every sound function, under its operator."""
-    by_operator = grouped((one.operator, one) for one in registered())
+def print_sound(console: Console, names: Collection[str] = ()) -> None:
+    """Print the name and the summary of these sound functions, or of all, under their operators."""
+    by_operator = grouped((one.operator, one) for one in registered() if not names or one.name in names)
     for position, (operator, ones) in enumerate(by_operator.items()):
         if position:
             console.print()

@@ -255,3 +255,19 @@ def test_every_fault_can_be_asked_for():
     names = {fault.name.upper() for fault in registered()}
     others = map(str.upper, (*OPERATORS, *CONVENTIONS, *CONVENTIONS["storage"]))
     assert not names & {*requirements(), *errata(), *others, "ALL"}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("MUST", "decides whether a target conforms"),
+        ("<.01", "less than a hundredth of its envelope"),
+        ("fault:ln-eps-on-std", "Divides by sqrt(var) + eps."),
+        ("sound:ln-welford", "ln-welford"),
+        ("ln-welford", "ln-welford"),
+    ],
+)
+def test_what_a_report_or_the_index_shows_has_a_meaning(name, told, capsys):
+    """Words and signs of a report, and the names that `check` takes, as they are written there."""
+    assert run(["explain", name]) == 0
+    assert told in " ".join(capsys.readouterr().out.split())

@@ -14,7 +14,7 @@ from normspec import Report, Result, Verdict
 from normspec.conformance.diagnosis.cause import Cause
 from normspec.conformance.expected import entry as entry_module
 from normspec.conformance.expected.applying import apply_expected
-from normspec.conformance.expected.drafting import drafts
+from normspec.conformance.expected.drafting import drafts, table_in
 from normspec.conformance.expected.entry import entries_of
 from normspec.conformance.requests.configuration import configuration, expected_failures
 from normspec.conformance.requests.request import Request
@@ -288,3 +288,16 @@ def test_a_report_with_expectations_is_read_back(tmp_path):
     assert again.expected == report.expected and again.to_json() == report.to_json()
     told = json.loads(report.to_json())["expected"][1]
     assert told["passes"] == [{"op": "layer_norm", "binding": "torch.a", "requirement": "LN-F1", "dtype": "float32"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("normspec.toml", "expected"),
+        ("pyproject.toml", "tool.normspec.expected"),
+        ("mine.toml", "tool.normspec.expected"),
+    ],
+)
+def test_a_draft_is_written_where_its_file_is_read(name, table, tmp_path):
+    """`--config` reads [tool.normspec] of any file that is not called normspec.toml."""
+    assert table_in(str(tmp_path / name)) == table

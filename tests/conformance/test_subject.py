@@ -252,3 +252,16 @@ def test_a_stream_without_a_description_starts_from_0() -> None:
     """A case made by hand gets everything else that a check needs from seed 0."""
     own = Case(ROW.operator, ROW.inputs, ROW.settings, ROW.g)
     np.testing.assert_array_equal(own.random("a").integers(0, 99, 9), ROW.random("a").integers(0, 99, 9))
+
+
+def test_a_subject_anew_has_asked_nothing():
+    """It has a session of its own, and no result of the other one."""
+    subject = sound()
+    subject.outputs(ROW)
+    subject.observe(ROW)
+    subject.repeated[ROW], subject.by_tracking[ROW], subject.recorded[ROW] = {}, True, {}
+    other = subject.anew(in_inference=True)
+    assert other.in_inference
+    assert other.target is subject.target
+    assert other.session is not subject.session
+    assert [other.log, other.repeated, other.by_tracking, other.recorded, dict(other._observed)] == [[], {}, {}, {}, {}]

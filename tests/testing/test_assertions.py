@@ -423,3 +423,10 @@ def test_the_help_lists_every_keyword_with_its_default():
         assert f"\n    {field.name}={default} " in testing.__doc__
     for name in (one for one in testing.__all__ if one.startswith("assert_")):
         assert "help(normspec.testing)" in getattr(testing, name).__doc__, name
+
+
+def test_dbeta_beside_no_gamma_is_told():
+    """dbeta has gamma's shape; the message says what stands for a gamma that the function lacks."""
+    x = np.ones((2, 3), np.float32)
+    with pytest.raises(ValueError, match="pass gamma, which is ones if the function has none"):
+        testing.assert_layer_norm_grads(x, ..., np.ones(3, np.float32), x, None, x)

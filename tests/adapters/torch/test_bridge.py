@@ -113,6 +113,7 @@ def test_every_kind_of_dense_tensor_is_read():
         ("gpu", "torch knows no device 'gpu': use cpu, cuda or cuda:N"),
         ("cuda:x", "torch knows no device"),
         ("meta", "does not drive torch's device 'meta'"),
+        ("cpu:0", "write cpu in place of 'cpu:0'"),
     ],
 )
 def test_devices_that_do_not_exist(device, message):
