@@ -45,6 +45,8 @@ DTYPES_BY_CLARITY = ("float32", "float64", "float16", "bfloat16")
 #: Conventions that only widen an envelope. That a violation is gone under a wider one does not say how it came about;
 #: float64=float32 says it.
 _SAYING_NOTHING = WIDENING - {"float64"}
+#: What a description of memory explains first.
+_OF_MEMORY = frozenset(("CM-P2", "CM-P5"))
 #: What a function that rounds after each step in 16 bits needs. The search for conventions tells which explains what.
 _OF_ROUNDING_STEPS = frozenset(("storage", "mixed_dtypes"))
 
@@ -326,9 +328,12 @@ def _led_by_standing(cause: Cause, results: Sequence[Result]) -> Cause:
     shown = [one.counterexample for one in standing]
     backward = all(one is not None and is_about_gradients(one.output, one.inputs) for one in shown)
 
-    def rank(name: str) -> tuple[bool, bool, bool]:
-        """What stands first; then, of gradients, those of the formula; then the operator's own page."""
-        return name not in names, backward and kind_of(name) != "G", is_common(name)
+    memory = cause.explains[0] in _OF_MEMORY
+
+    def rank(name: str) -> tuple[bool, bool, bool, bool]:
+        """What stands first; then memory; then, of gradients, those of the formula; then the operator's own page."""
+        beside_memory = memory and name != cause.explains[0]
+        return name not in names, beside_memory, backward and kind_of(name) != "G", is_common(name)
 
     explains = tuple(sorted(cause.explains, key=rank))
     return attrs.evolve(cause, explains=explains, **requirement_fields(explains[0]))

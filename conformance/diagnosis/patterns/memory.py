@@ -48,14 +48,16 @@ def memory_in_words(subject: Subject, cases: Sequence[Case], shown: Sequence[Cas
     ):
         found = [words for case in chosen if (words := describe(subject, case))]
         if len(found) >= _MIN_AGREEING and len(set(found)) == 1:
-            given = _must_be_given(subject, chosen) if describe in _OF_VARYING else ""
+            given = _must_be_given(subject, chosen, shown) if describe in _OF_VARYING else ""
             return f"{found[0]}, where {given} is given" if given else found[0]
     return ""
 
 
-def _must_be_given(subject: Subject, varying: Sequence[Case]) -> str:
-    """The parameter without which results of these cases no longer vary; empty if there is none."""
+def _must_be_given(subject: Subject, varying: Sequence[Case], shown: Sequence[Case]) -> str:
+    """The parameter without which results of these cases no longer vary; empty if there is none, or if some do."""
     for name in ("gamma", "beta"):
+        if any(one.inputs.get(name) is None for one in shown):
+            continue
         without = [one.replace(**{name: None}) for one in varying if one.inputs.get(name) is not None]
         if len(without) >= _MIN_AGREEING and all(_is_steady(subject, one) for one in without):
             return name
