@@ -299,7 +299,8 @@ class Run:
             raise
         except KeyboardInterrupt:
             rest = tallies[len(results) :]
-            results += [self._result(subject, tally, library, complete=False) for tally in rest if tally.judged]
+            stopped = [self._result(subject, tally, library, complete=False) for tally in rest if tally.judged]
+            results += map(_of_a_stopped_run, stopped)
             raise
         except Exception as error:  # a defect of normspec: exceptions of a target never get here
             for tally in tallies[len(results) :]:
@@ -328,11 +329,7 @@ class Run:
     # -- one result ------------------------------------------------------------------------------
 
     def _result(self, subject: Subject, tally: Tally, library: Library, *, complete: bool = True) -> Result:
-        """
-        Turn a tally into a result.
-
-        Unless it is complete, a violation is not shrunk, and what held so far is no pass: it may not hold on the rest.
-        """
+        """Turn a tally into a result; unless it is complete, a violation is not shrunk."""
         finding, reason, description = tally.violation, tally.error or tally.unsupported, tally.description
         verdict, upstream = tally.verdict, None
         if verdict.is_violation and finding is not None:
@@ -356,11 +353,15 @@ class Run:
         elif verdict is Verdict.NOT_EXERCISED and complete:
             reason = "no case that it takes could judge it"
             reason = f"its cases violate {tally.blocked_by}, which it rests on" if tally.blocked_by else reason
-        found = tally.result(subject, finding, reason=reason, violated_on=description, upstream=upstream)
-        if complete or verdict not in (Verdict.PASS, Verdict.DEVIATES):
-            return found
-        so_far = "it held on the cases so far, and the run was stopped"
-        return attrs.evolve(found, verdict=Verdict.NOT_EXERCISED, reason=so_far, counterexample=None)
+        return tally.result(subject, finding, reason=reason, violated_on=description, upstream=upstream)
+
+
+def _of_a_stopped_run(result: Result) -> Result:
+    """A result of a run that was stopped: what held on the cases so far is no pass, and may not hold on the rest."""
+    if result.verdict not in (Verdict.PASS, Verdict.DEVIATES):
+        return result
+    reason = "it held on the cases so far, and the run was stopped"
+    return attrs.evolve(result, verdict=Verdict.NOT_EXERCISED, reason=reason, counterexample=None)
 
 
 def first_bindings(target: Target) -> list[Binding]:

@@ -361,7 +361,7 @@ def test_what_mixed_dtypes_alone_show_is_said_of_them(dtype):
     target = resolve(rounding_where_mixed, op="layer_norm", framework="numpy")
     (cause,) = run(target, dtypes=(dtype,), requirements=["CM-D1", "LN-F1"], explain=True, forward_only=True).causes
     assert cause.explains == ("CM-D1",)
-    assert " cases, always where 16-bit data comes with float32 parameters; " in cause.sentence
+    assert " cases, always where 16-bit data comes with float32 parameters" in cause.sentence
 
 
 @pytest.mark.parametrize(
