@@ -216,8 +216,15 @@ def _last_gradients(
     """Judge the gradients of the last of these calls, which follows a call of a first case."""
     try:
         gradients = [pull() for pull in pulls]
-    except (Unsupported, TargetRaised, BadOutput):  # CM-T1 says so where it must not
+    except Unsupported:
         return
+    except (TargetRaised, BadOutput):
+        try:
+            for one in (different_values(later), later):
+                subject.pull(one)
+        except CALL_FAILED:  # it fails after a call of other values too, which is no memory
+            return
+        raise
     if gradients:
         yield from _after_first_call(
             subject,

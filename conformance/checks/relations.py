@@ -10,7 +10,7 @@ from ...adapters.same_bits import same_bits
 from ...reference.double_double import DD
 from ...reference.formats import format_of
 from ..cases.case import Case
-from ..judging.findings import Finding, as_exact, place_of_largest
+from ..judging.findings import Finding, as_exact, compare, place_of_largest
 from ..judging.subject import Bound, Subject
 
 
@@ -82,9 +82,13 @@ def same(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndar
 
 
 def _times_as_large(subject: Subject, case: Case, name: str, want: np.ndarray) -> float:
-    """How many times as large as the right result another is: a wrong formula rounds what is larger."""
+    """How many times as large as the right result a wrong one is, whose roundings are larger too; 1 for a right one."""
     exact = subject.exact(case, name)
-    if exact is None or exact.hi.shape != want.shape:
+    if (
+        exact is None
+        or exact.hi.shape != want.shape
+        or compare(want, exact, subject.bound(case, name)(False)).ratio <= 1
+    ):
         return 1.0
     sizes = [np.abs(values[np.isfinite(values)]) for values in (want.astype(np.float64), exact.hi)]
     largest, right = (float(one.max(initial=0.0)) for one in sizes)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from normspec import check
+from normspec.adapters.numpy.operators import IMPLEMENTATIONS
 from normspec.adapters.numpy.operators.staged import Arrays
 from normspec.conformance.faults.state import Buffers
 from normspec.conformance.judging.verdicts import Verdict
 from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.sound.registry import combined
 
-from .runs import FAULT, result, run, specimen
+from .runs import FAULT, function, result, run, specimen
 
 
 class BuffersInTurn(Buffers):
@@ -71,3 +72,19 @@ def test_the_same_result_for_calls_that_have_the_same_right_one_is_no_memory():
 def test_a_wrong_gradient_alone_is_not_a_memory(fault):
     """Gradients are judged by their formula, where they are as wrong by themselves and in calls of other values."""
     assert result(run(specimen(FAULT[fault]), requirements={"CM-P2"}), "CM-P2").verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(("of_memory", "verdict"), [(True, Verdict.FAIL), (False, Verdict.PASS)])
+def test_gradients_that_fail_after_another_call_alone_are_memory(of_memory, verdict):
+    """A vjp that refuses an x with another last value than the last x had violates CM-P2; without gamma, not."""
+    plain, last = IMPLEMENTATIONS["layer_norm"]().implementation(), []
+
+    def vjp(x, gamma, beta, g, **settings):
+        near = bool(last) and last[0].shape == x.shape and np.array_equal(last[0].flat[:-1], x.flat[:-1])
+        if near and not np.array_equal(last[0], x) if of_memory else gamma is None:
+            raise RuntimeError("no gradient")
+        last[:] = [x.copy()]
+        return plain.vjp(x, gamma, beta, g, **settings)
+
+    found = result(run(function("layer_norm", plain.call, vjp=vjp), requirements={"CM-P2"}), "CM-P2")
+    assert found.verdict is verdict
