@@ -61,6 +61,10 @@ class Bridge(abc.ABC):
         ``tracked``: a gradient will be taken with respect to it. Raises LayoutNotApplicable.
         """
 
+    def filler(self, arrays: Sequence[np.ndarray], device: str) -> Callable[[], object]:
+        """A function that copies these arrays to tensors, all there at once, and frees them when they are dropped."""
+        return lambda: [self.tensor(array, "contiguous", device) for array in arrays]
+
     def rewritten(self, tensor: Any, array: np.ndarray, *, fresh: bool) -> Any:
         """
         Write the values of an array of the same shape and dtype into the tensor's memory, and return the tensor.

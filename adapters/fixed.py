@@ -41,7 +41,7 @@ class FixedSettings:
     given: tuple[tuple[str, ...], ...] = ()
 
     def __bool__(self) -> bool:
-        return self != FixedSettings()
+        return self != _NOTHING
 
     def declines(self, operator: str, shape: tuple[int, ...], settings: Mapping[str, Any]) -> str | None:
         """Why a call with x of this shape and these settings cannot be made; None if it can."""
@@ -137,6 +137,10 @@ _VALID: Mapping[Any, Callable[[Any], bool]] = {
     "tuple[int, ...]": lambda value: isinstance(value, tuple) and all(map(_is_count, value)),
     "tuple[tuple[str, ...], ...]": lambda value: all(one in _COMBINATIONS for one in value),
 }
+
+
+#: What a binding fixes that fixes nothing.
+_NOTHING = FixedSettings()
 
 
 def _same_axis(one: int, other: int, rank: int) -> bool:

@@ -12,17 +12,22 @@ from .same_bits import same_bits
 Results = TypeVar("Results", bound="Mapping[str, np.ndarray | None]")
 
 
-def repeated(call: Callable[[], Results], times: int, spoil: Callable[[Results], None]) -> list[Results]:
+def repeated(
+    call: Callable[[], Results], times: int, spoiler: Callable[[Results], Callable[[], object]]
+) -> list[Results]:
     """
     The results of ``times`` calls. Results with the same bits as the first are the first, and take no memory.
 
-    ``spoil`` gets the first results between two calls. It fills the memory that a call has freed: a place that the
-    next call fails to write would hold the right value.
+    ``spoiler`` gets the first results. What it returns runs between two calls, and fills the memory that a call has
+    freed: a place that the next call fails to write would hold the right value.
     """
     first = call()
     results = [first]
+    if times == 1:
+        return results
+    spoil = spoiler(first)
     for _ in range(times - 1):
-        spoil(first)
+        spoil()
         results.append(_first_if_alike(first, call()))
     return results
 

@@ -99,7 +99,7 @@ class Session(Caller):
         def call() -> dict[str, np.ndarray]:
             return self.start(inputs, settings, parts=parts, wrt=(), mode=mode, alone=alone).outputs()
 
-        return repeated(call, times, lambda results: self._spoil(*inputs.values(), *results.values()))
+        return repeated(call, times, lambda results: self._spoiler(*inputs.values(), *results.values()))
 
     def vjp(
         self,
@@ -137,17 +137,17 @@ class Session(Caller):
                 returned = made.tracked_outputs()
             return gradients
 
-        found = repeated(pull, times, lambda results: self._spoil(g, *inputs.values(), *results.values()))
+        found = repeated(pull, times, lambda results: self._spoiler(g, *inputs.values(), *results.values()))
         return returned, found
 
-    def _spoil(self, *arrays: np.ndarray | None) -> None:
+    def _spoiler(self, *arrays: np.ndarray | None) -> Callable[[], object]:
         """
-        Fill as much memory as a call with these inputs and results takes with NaN, and free it for the next call.
+        Fills as much memory as a call with these inputs and results takes with NaN, and frees it for the next call.
 
         That is twice as much as the arrays take: each was a tensor of the framework, and an array of ours.
         """
         floats = [array for array in arrays if array is not None and array.dtype.kind not in "biu"]
-        _ = [self.tensor(np.full_like(array, np.nan)) for array in floats * 2]
+        return self.bridge.filler([np.full_like(array, np.nan) for array in floats * 2], self.device)
 
     @property
     def tracks_calls(self) -> bool:

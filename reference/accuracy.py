@@ -14,7 +14,7 @@ import attrs
 from .formats import FORMATS, Format, format_of
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class AccuracyClass:
     """The algorithms whose worst error the envelope bounds; the defaults are the normative class."""
 

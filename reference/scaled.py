@@ -125,11 +125,12 @@ def _normalised(value: DD, exponent: np.ndarray, plain: Callable[[], np.ndarray]
     """Return value * 2**exponent; `plain` gives the IEEE result, for elements that are not finite."""
     hi, lo = value
     finite = np.isfinite(hi)
-    if not finite.all():
+    beyond = not finite.all()
+    if beyond:
         hi, lo = np.where(finite, hi, plain()), np.where(finite, lo, 0.0)
     hi, shift = np.frexp(hi)
     exponent = np.where(hi == 0, np.int32(ZERO_EXPONENT), exponent + shift)
-    if not finite.all():
+    if beyond:
         exponent = np.where(np.isfinite(hi), exponent, np.int32(INFINITE_EXPONENT))
     return Scaled(DD(hi, np.ldexp(lo, -shift)), exponent)
 

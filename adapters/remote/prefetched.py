@@ -115,12 +115,17 @@ def _same_request(one: Any, other: Any) -> bool:
     """Whether two requests ask for the same, to the last bit."""
     if one is other:
         return True
+    if isinstance(one, dict) and isinstance(other, dict):
+        if one.keys() != other.keys():
+            return False
+        for key, value in one.items():  # nearly all values are the same object, and need no call of this function
+            if (found := other[key]) is not value and not _same_request(value, found):
+                return False
+        return True
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(one) == len(other) and all(map(_same_request, one, other))
     if type(one) is not type(other):
         return False
     if isinstance(one, np.ndarray):
         return same_bits(one, other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_same_request(value, other[key]) for key, value in one.items())
     return one == other or (one != one and other != other)

@@ -185,13 +185,13 @@ class RemoteSession:
         more: Mapping[str, Any],
     ) -> RemoteRequest:
         """The request for a call of the target."""
-        conventions = {key: value for key, value in self.conventions.items() if key == "momentum"}
+        conventions = {key: self.conventions[key] for key in ("momentum",) if key in self.conventions}
         request = {
             "do": do, "binding": self.place, "device": self.device, "conventions": conventions,
             "inputs": dict(inputs), "settings": dict(settings), "parts": _plain(parts), **more,
         }  # fmt: skip
         x = inputs["x"]
-        return RemoteRequest(self.host, request, (self.place, None if x is None else x.dtype.name))
+        return RemoteRequest(self.host, request, (self.place, None if x is None else x.dtype))
 
 
 @dataclass(frozen=True)

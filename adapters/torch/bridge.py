@@ -63,7 +63,9 @@ class _Guard:
         warnings.simplefilter("ignore")
         self._inference.__enter__()
         torch.set_grad_enabled(self._gradients)
-        torch.set_num_threads(1 if self._size < _PARALLEL_ELEMENTS else max(self._threads, _THREADS))
+        threads = 1 if self._size < _PARALLEL_ELEMENTS else max(self._threads, _THREADS)
+        if threads != self._threads:
+            torch.set_num_threads(threads)
 
     def __exit__(self, *error: Any) -> None:
         torch.set_num_threads(self._threads)
@@ -126,6 +128,10 @@ class TorchBridge(Bridge):
             buffer = buffer.clone() if device == "cpu" else buffer.to(device)
             made = buffer.as_strided(placed.shape, placed.strides, placed.offset)
         return made.requires_grad_() if tracked else made
+
+    def filler(self, arrays: Sequence[np.ndarray], device: str) -> Callable[[], object]:
+        held = [self.tensor(array, "contiguous", device) for array in arrays]
+        return lambda: [tensor.clone() for tensor in held]
 
     def rewritten(self, tensor: torch.Tensor, array: np.ndarray, *, fresh: bool) -> torch.Tensor:
         with torch.no_grad():  # a tracked leaf may be written to only under no_grad

@@ -96,11 +96,12 @@ class Stream:
 
     def pick(self, choices: Sequence[T]) -> T:
         """One of the choices."""
-        return choices[int(self.integers(0, len(choices)))]
+        return choices[self.number(0, len(choices) - 1)]
 
     def number(self, low: int, high: int) -> int:
-        """An integer from ``low`` to ``high``, both included."""
-        return int(self.integers(low, high + 1))
+        """An integer from ``low`` to ``high``, both included: what ``integers`` would give."""
+        self._state = (self._state + _STEP) & _WORD
+        return low + _mixed(self._state) % (high + 1 - low)
 
 
 def _mixed(state: int) -> int:

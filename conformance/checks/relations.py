@@ -70,8 +70,8 @@ def same_bits_of_y(subject: Subject, case: Case, moved: Case, note: str, factor:
 
 def same(subject: Subject, case: Case, name: str, got: np.ndarray, want: np.ndarray, note: str) -> Finding:
     """[~]: an output or gradient equals that of another call with the same values."""
-    if got.dtype == want.dtype and np.array_equal(got, want, equal_nan=True):  # no envelope is needed to see that
-        judged = bool(np.isfinite(want.astype(np.float64)).any())  # NaNs that agree say nothing
+    if agree(got, want):  # no envelope is needed to see that
+        judged = bool(np.isfinite(want).any())  # NaNs that agree say nothing
         return Finding(case, violated=False, judged=judged, ratio=0.0 if judged else None, output=name, note=note)
     both = sum_of(*[subject.bound(case, name)] * 2)
     found = close(subject, case, name, got, want.astype(np.float64), both, note)

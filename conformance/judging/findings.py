@@ -119,7 +119,7 @@ def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarr
     if count == 0:
         return WorstElement(0.0, 0)
     index = place_of_largest(ratio)
-    bound = np.broadcast_to(envelope, ratio.shape)
+    bound = envelope if envelope.shape == ratio.shape else np.broadcast_to(envelope, ratio.shape)
     worst = float(ratio[index])
     return WorstElement(
         ratio=worst,
@@ -151,15 +151,16 @@ def ratios(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarra
         judged = judged & where
     with np.errstate(all="ignore"):
         error = np.abs((value - exact.hi) - exact.lo)
-        ratio = np.where(error == 0, 0.0, error / envelope)
+        ratio = np.divide(error, envelope, out=np.zeros_like(error), where=error != 0)
         # Near enough to the largest number for roundings to carry it over.
         beyond = np.abs(value) >= stored.largest * (1 - 4 * stored.unit_roundoff)
         if beyond.any():
             # A result that may overflow, to either side, may be infinite or the largest finite value.
             edge = np.sign(value) * exact.hi + envelope >= stored.largest * (1 - stored.unit_roundoff)
-            ratio = np.where(edge & beyond, 0.0, ratio)
-    ratio = np.where(np.isnan(ratio), np.inf, ratio)
-    return np.where(judged, ratio, -1.0)
+            ratio[edge & beyond] = 0.0
+    ratio[np.isnan(ratio)] = np.inf
+    ratio[~judged] = -1.0
+    return ratio
 
 
 def as_exact(values: Any) -> DD:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -260,11 +261,6 @@ class Truth(CaseUnderConventions):
 
 def arithmetic_of(case: Case, accuracy: AccuracyClass) -> Arithmetic:
     """Return the arithmetic of a case's dtypes in an accuracy class, without rules that do not apply to it."""
-    wide = not format_of(case.x.dtype).narrow
-    if wide:
-        accuracy = attrs.evolve(accuracy, storage="H0")
-    if wide or case.record.centred:
-        accuracy = attrs.evolve(accuracy, cast="last")
     held = next(
         (
             value.dtype
@@ -273,4 +269,14 @@ def arithmetic_of(case: Case, accuracy: AccuracyClass) -> Arithmetic:
         ),
         case.x.dtype,
     )
-    return Arithmetic.of(case.x.dtype, held, accuracy, case.g.dtype)
+    return _arithmetic(case.x.dtype, held, case.g.dtype, accuracy, case.record.centred)
+
+
+@lru_cache(maxsize=256)
+def _arithmetic(data: Any, held: Any, result: Any, accuracy: AccuracyClass, centred: bool) -> Arithmetic:
+    wide = not format_of(data).narrow
+    if wide:
+        accuracy = attrs.evolve(accuracy, storage="H0")
+    if wide or centred:
+        accuracy = attrs.evolve(accuracy, cast="last")
+    return Arithmetic.of(data, held, accuracy, result)

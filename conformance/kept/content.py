@@ -31,6 +31,8 @@ TRUTH_SOURCES = (
 
 def token(value: Any) -> Hashable:
     """The hashable form of a value in a key."""
+    if isinstance(value, (Arithmetic, str)) or value is None:  # most arguments
+        return value
     if isinstance(value, np.ndarray):
         return value.dtype.name, value.shape, hashlib.blake2b(value.tobytes(), digest_size=KEY_BYTES).digest()
     if isinstance(value, tuple):

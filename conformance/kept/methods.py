@@ -42,9 +42,11 @@ class CachedMethods:
 def _computed_once(
     method: Callable[Concatenate[S, P], T], results: Callable[[S], dict[Hashable, Any]]
 ) -> Callable[Concatenate[S, P], T]:
+    name = method.__name__
+
     @wraps(method)
     def found(self: S, *arguments: P.args, **named: P.kwargs) -> T:
-        key = (method.__name__, token(arguments), token(named))
+        key = (name, *map(token, arguments), token(named) if named else ())
         known = results(self)
         if key not in known:
             known[key] = method(self, *arguments, **named)
