@@ -15,6 +15,7 @@ from ..cases.case import Case
 from ..judging.calls import checked_shapes
 from ..judging.findings import Finding
 from ..judging.subject import Subject
+from .derived import affine_names
 from .registry import check
 from .relations import same, same_gradients
 from .strange_parts import before_y, with_wrapped
@@ -181,9 +182,32 @@ def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     for layout, handed in cases.items():
         _ = subject.observe(case).outputs
         lacking = (yield from _compared(subject, handed, {"x": layout}, f"x {_in_words(layout)}")) or lacking
+    lacking = (yield from _laid_out_without_parameters(subject, case)) or lacking
     lacking = (yield from _results_laid_out(subject, case)) or lacking
     if lacking is not None:
         raise lacking
+
+
+#: The layout in which x comes without some parameters too: kernels for images have a path of their own for it.
+_OF_IMAGES = "channels_last"
+
+
+def _laid_out_without_parameters(subject: Subject, case: Case) -> Generator[Finding, None, Unsupported | None]:
+    """x in the layout of images, without gamma, without beta, and without both."""
+    names, lacking = affine_names(case), None
+    absent = [names, *([name] for name in names if len(names) > 1)] if _OF_IMAGES in _views(subject) else []
+    cases = [
+        (some, case.replace(**dict.fromkeys(some))) for some in absent if some and _applies(case, {"x": _OF_IMAGES})
+    ]
+    subject.prefetch(case, _calls(subject, ((one, {"x": _OF_IMAGES}, "contiguous") for _, one in cases)))
+    for some, one in cases:
+        try:
+            _ = subject.observe(one).started
+        except (Unsupported, TargetRaised, BadOutput):  # it takes no such call: other requirements are about that
+            continue
+        note = f"x {_in_words(_OF_IMAGES)}, no {' and no '.join(some)}"
+        lacking = (yield from _compared(subject, one, {"x": _OF_IMAGES}, note)) or lacking
+    return lacking
 
 
 #: The layouts in which a part can return its result (spec/parts.py): as a transpose leaves it, and a slice.

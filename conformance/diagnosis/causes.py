@@ -195,11 +195,15 @@ def _descriptions(nameless: Sequence[Search]) -> list[Cause]:
     """Descriptions of the violations, where no mistake of the library matches in any dtype."""
     causes: list[Cause] = []
     pattern: Pattern | None = None
+    shapeless: frozenset[str] = frozenset()
     for search in nameless:
-        describer = Describer.after(search)
+        violated = frozenset(one.requirement for one in search.violations)
+        describer = Describer.after(search, briefly=violated <= shapeless)
         again = None if pattern is None else describer.again(pattern)
         found = again or describer.described()
         pattern = pattern or found
+        if found is not None and found.is_shapeless:
+            shapeless |= violated
         for one in () if found is None else (found, *describer.beside(found)):
             words = {"sentence": one.sentence, "begins": one.begins}
             causes.append(_cause(search.subject, one.explains[0], one.explains, **words))

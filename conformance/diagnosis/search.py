@@ -186,8 +186,10 @@ class Search:
         Where mistakes are known from another dtype, each pair has one of them: the function is the same.
         """
         asked = self.asked
+        # A law makes many calls, and says no more than the formula that it follows from.
+        own = [one for one in asked.clear if one.check is None or not one.check.of] or asked.clear
         alike = {
-            one: frozenset(q for q in asked.clear if asked.may_answer(one, [q]) and asked.has_same_errors(one, q))
+            one: frozenset(q for q in own if asked.may_answer(one, [q]) and asked.has_same_errors(one, q))
             for one in self.candidates
         }
         few = sorted((one for one in self.candidates if alike[one]), key=lambda one: -len(alike[one]))[:_MOST_PAIRED]

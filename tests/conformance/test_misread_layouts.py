@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from .runs import VARIANT, function, run, verdicts
 from .test_two_mistakes import diagnosed, layer_norm_of
 
 _RIGHT = "every plain call that was tried is right."
@@ -53,3 +56,20 @@ def test_a_layout_is_right_only_where_it_was_tried(mistaken, sentence):
     """A layout that no case can have is not told as right."""
     (cause,) = diagnosed(mistaken).causes
     assert cause.sentence == sentence
+
+
+@pytest.mark.parametrize("lost", ["", "gamma", "beta"])
+def test_images_that_lie_channels_last_also_come_without_parameters(lost: str) -> None:
+    """CM-V1: a path for such an x that applies one parameter only beside the other."""
+    made = VARIANT["gn-plain"].build()
+
+    def call(x: np.ndarray, gamma: Any, beta: Any, *, eps: float, groups: int, channel_axis: int) -> np.ndarray:
+        last = x.ndim == 4 and not x.flags.c_contiguous and x.transpose(0, 2, 3, 1).flags.c_contiguous
+        if last and lost == "gamma" and beta is None:
+            gamma = None
+        if last and lost == "beta" and gamma is None:
+            beta = None
+        return made.call(x, gamma, beta, eps=eps, groups=groups, channel_axis=channel_axis)
+
+    report = run(function("group_norm", call, vjp=made.vjp), requirements={"CM-V1"}, profile="quick")
+    assert verdicts(report) == {"CM-V1": "fail" if lost else "pass"}

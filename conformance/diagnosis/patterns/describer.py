@@ -52,15 +52,21 @@ class Describer:
     violations: Sequence[Result]
     cases: DescribedCases
     results: ResultDescriber
+    #: Whether it looks for no relation, and for places in few cases only.
+    briefly: bool = False
 
     @classmethod
-    def after(cls, search: Search) -> Describer:
-        """The describer of a subject for which no mistake was found; it knows all answers of that search."""
+    def after(cls, search: Search, *, briefly: bool = False) -> Describer:
+        """
+        The describer of a subject for which no mistake was found; it knows all answers of that search.
+
+        ``briefly``: a dtype in which the same is violated, and which shows it better, has neither relation nor place.
+        """
         observer = Observer(search.subject, search.asked.library, _MOST_SLOW if search.subject.always_slow else None)
         for question, answer in search.asked.answered:
             observer.add(question, answer)
         cases = DescribedCases(observer, search.violations)
-        return cls(observer, search.violations, cases, ResultDescriber(cases))
+        return cls(observer, search.violations, cases, ResultDescriber(cases, relates=not briefly), briefly)
 
     def described(self) -> Pattern | None:
         """The description; None if nothing was found that holds."""
@@ -127,7 +133,7 @@ class Describer:
 
     def _with_place(self, found: Pattern, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern:
         """The description; if it lacks a place and few cases are right, that of all ordinary cases if it has one."""
-        if self.observer.limited or all(one.place is not None for one in found.wrong):
+        if self.observer.limited or self.briefly or all(one.place is not None for one in found.wrong):
             return found
         right = [sum(not self.observer.is_wrong(one) for one in some) for some in (formed, fresh)]
         if min(right) >= _MIN_WRONG or not any(right):

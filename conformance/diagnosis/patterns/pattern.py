@@ -62,6 +62,11 @@ class Pattern:
     #: Whether it tells what the values of plain calls are, or at which sizes they are wrong.
     tells_values: bool = False
 
+    @property
+    def is_shapeless(self) -> bool:
+        """Whether it tells only how often results are wrong: neither where, nor what they are."""
+        return bool(self.wrong) and all(one.relation is None and one.place is None for one in self.wrong)
+
 
 def listed(names: Sequence[str]) -> str:
     """Some names in a row."""

@@ -51,6 +51,8 @@ class ResultDescriber:
     """
 
     cases: DescribedCases
+    #: Whether it looks for relations to the right results.
+    relates: bool = True
 
     def all_wrong(self, seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult]) -> list[WrongResult]:
         """How each result is wrong that is."""
@@ -188,6 +190,8 @@ class ResultDescriber:
         """
         The relation of the result to the right one, in a place or wherever it is wrong, if fresh cases confirm it.
         """
+        if not self.relates:
+            return None
         there, there_fresh = ([where(one, place) for one in some] for some in (seen, fresh))
         for relation in self._relations(name, seen, place) if relations is None else relations:
             number = relation.fitted(seen, there)
