@@ -10,6 +10,7 @@ import pytest
 from normspec.adapters.targets import resolve
 from normspec.conformance.diagnosis.patterns.pattern import WrongResult
 from normspec.conformance.diagnosis.patterns.place import Place
+from normspec.conformance.diagnosis.patterns.relation import LinearRelation
 from normspec.conformance.diagnosis.patterns.sentences import sentence_of
 
 from .runs import function, others_at_night, run
@@ -411,3 +412,22 @@ def test_an_x_that_is_limited_is_told():
     target = resolve(rms_norm_of_limited, op="rms_norm", framework="numpy")
     (cause,) = run(target, dtypes=("float32",), explain=True, forward_only=True).causes
     assert "y is what the formula gives with x limited to between -65504 and 65504" in cause.sentence
+
+
+def test_what_has_no_pattern_is_searched_in_one_dtype_and_told_in_both(monkeypatch):
+    """Relations are fitted in the dtype that shows a mistake best; the other one says how often, and how far off."""
+    fitted: list[str] = []
+    as_it_was = LinearRelation.fitted
+
+    def noting(self, seen, where):
+        fitted.extend(one.case.x.dtype.name for one in seen[:1])
+        return as_it_was(self, seen, where)
+
+    monkeypatch.setattr(LinearRelation, "fitted", noting)
+    target = resolve(
+        layer_norm_by(lambda y, dtype: (y * (1 + np.tanh(y) / 128)).astype(dtype)), op="layer_norm", framework="numpy"
+    )
+    (cause,) = run(target, dtypes=("float32", "float64"), explain=True, forward_only=True).causes
+    assert "without a pattern that was found" in cause.sentence
+    assert set(cause.dtypes) == {"float32", "float64"}
+    assert set(fitted) == {"float32"}
