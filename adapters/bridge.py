@@ -62,7 +62,7 @@ class Bridge(abc.ABC):
         """
 
     def filler(self, arrays: Sequence[np.ndarray], device: str) -> Callable[[], object]:
-        """A function that copies these arrays to tensors, all there at once, and frees them when they are dropped."""
+        """Return a function that makes a new tensor of each array; dropping what it returns frees them all."""
         return lambda: [self.tensor(array, "contiguous", device) for array in arrays]
 
     def rewritten(self, tensor: Any, array: np.ndarray, *, fresh: bool) -> Any:

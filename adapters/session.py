@@ -142,7 +142,7 @@ class Session(Caller):
 
     def _spoiler(self, *arrays: np.ndarray | None) -> Callable[[], object]:
         """
-        Fills as much memory as a call with these inputs and results takes with NaN, and frees it for the next call.
+        Return a function that fills with NaN as much memory as a call with these inputs and results takes, and frees it.
 
         That is twice as much as the arrays take: each was a tensor of the framework, and an array of ours.
         """

@@ -195,15 +195,16 @@ def _descriptions(nameless: Sequence[Search]) -> list[Cause]:
     """Descriptions of the violations, where no mistake of the library matches in any dtype."""
     causes: list[Cause] = []
     pattern: Pattern | None = None
-    shapeless: frozenset[str] = frozenset()
+    #: The requirements whose violations were searched for a pattern, and have none.
+    without_pattern: frozenset[str] = frozenset()
     for search in nameless:
         violated = frozenset(one.requirement for one in search.violations)
-        describer = Describer.after(search, briefly=violated <= shapeless)
+        describer = Describer.after(search, briefly=violated <= without_pattern)
         again = None if pattern is None else describer.again(pattern)
         found = again or describer.described()
         pattern = pattern or found
-        if found is not None and found.is_shapeless:
-            shapeless |= violated
+        if found is not None and found.tells_how_often_alone:
+            without_pattern |= violated
         for one in () if found is None else (found, *describer.beside(found)):
             words = {"sentence": one.sentence, "begins": one.begins}
             causes.append(_cause(search.subject, one.explains[0], one.explains, **words))

@@ -119,7 +119,7 @@ def compare(got: np.ndarray, exact: DD, envelope: np.ndarray, *, where: np.ndarr
     if count == 0:
         return WorstElement(0.0, 0)
     index = place_of_largest(ratio)
-    bound = envelope if envelope.shape == ratio.shape else np.broadcast_to(envelope, ratio.shape)
+    bound = envelope if np.shape(envelope) == ratio.shape else np.broadcast_to(envelope, ratio.shape)
     worst = float(ratio[index])
     return WorstElement(
         ratio=worst,

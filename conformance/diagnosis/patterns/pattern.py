@@ -63,8 +63,8 @@ class Pattern:
     tells_values: bool = False
 
     @property
-    def is_shapeless(self) -> bool:
-        """Whether it tells only how often results are wrong: neither where, nor what they are."""
+    def tells_how_often_alone(self) -> bool:
+        """Whether it tells neither where results are wrong nor what they are."""
         return bool(self.wrong) and all(one.relation is None and one.place is None for one in self.wrong)
 
 
