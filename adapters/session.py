@@ -142,9 +142,9 @@ class Session(Caller):
 
     def _spoiler(self, *arrays: np.ndarray | None) -> Callable[[], object]:
         """
-        Return a function that fills with NaN as much memory as a call with these inputs and results takes, and frees it.
+        Return a function that fills memory with NaN, as much as a call with these arrays takes, and frees it.
 
-        That is twice as much as the arrays take: each was a tensor of the framework, and an array of ours.
+        That is twice what the arrays take: each was a tensor of the framework, and an array of ours.
         """
         floats = [array for array in arrays if array is not None and array.dtype.kind not in "biu"]
         return self.bridge.filler([np.full_like(array, np.nan) for array in floats * 2], self.device)
