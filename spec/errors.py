@@ -289,7 +289,7 @@ CALL_FAILED = (TargetRaised, TargetLost, BadOutput, Unsupported)
 
 def one_line(error: BaseException) -> str:
     """
-    ``Type: message`` of an exception, cut to its first line.
+    ``Type: message`` of an exception, cut to its first line, or to its second where a colon announces that.
 
     An exception is an object of the target: its ``__str__`` may itself raise; then only the type is named.
     """
@@ -300,7 +300,9 @@ def one_line(error: BaseException) -> str:
         raise
     except BaseException:
         return name
-    return f"{name}: {lines[0].strip()}" if lines else name
+    # A compiler of kernels writes "at 10:5:" and the reason below.
+    most = 2 if lines and lines[0].endswith(":") else 1
+    return ": ".join([name, " ".join(line.strip() for line in lines[:most])]) if lines else name
 
 
 #: How similar a word has to be to a name to be a misspelling of it: tolerance is to storage by 0.63, strage by 0.92.

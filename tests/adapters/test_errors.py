@@ -28,6 +28,7 @@ def test_every_user_error_is_a_normspec_error():
 def test_one_line_keeps_the_first_line():
     """A message of several lines is cut to its first."""
     assert errors.one_line(ValueError("\n first\nsecond")) == "ValueError: first"
+    assert errors.one_line(ValueError("at 10:5:\n  the reason\nmore")) == "ValueError: at 10:5: the reason"
 
 
 def test_one_line_of_an_empty_message_is_the_type():
