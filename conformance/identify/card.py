@@ -45,7 +45,8 @@ class Card:
     @property
     def failing(self) -> str:
         """How most calls fail, if none returned a result; empty if one did."""
-        failures = Counter(line.evidence.get("reason", line.text) for line in self.lines if line.kind is Kind.RAISES)
+        failed = [line for line in self.lines if line.kind in (Kind.RAISES, Kind.LOST)]
+        failures = Counter(line.evidence.get("reason", line.text) for line in failed)
         # A missing function for a derivative is known without a call, so it does not count as a result.
         returned = any(line.kind is Kind.MEASURED and line.subject != "derivatives" for line in self.lines)
         return "" if returned or not failures else failures.most_common(1)[0][0]

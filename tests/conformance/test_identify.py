@@ -132,14 +132,19 @@ def test_a_function_that_is_none_of_them_has_no_formula() -> None:
     assert found.line("eps_placement").kind.value == "unclear"
 
 
-def test_nothing_is_established_of_what_always_raises(tmp_path, capsys) -> None:
-    """One sentence says so, with the error, instead of a card whose every line says it; the status is 2."""
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [('raise RuntimeError("no kernel")', "RuntimeError: no kernel"), ("os._exit(3)", "exit status 3")],
+    ids=["raises", "ends its process"],
+)
+def test_nothing_is_established_of_what_never_returns(tmp_path, capsys, body: str, why: str) -> None:
+    """One sentence says so, with the reason, instead of a card whose every line says it; the status is 2."""
     file = tmp_path / "mine.py"
-    file.write_text('def rms_norm(x, gamma, *, eps, axes):\n    raise RuntimeError("no kernel")\n')
+    file.write_text(f"import os\ndef rms_norm(x, gamma, *, eps, axes):\n    {body}\n")
     assert main(["identify", f"{file}:rms_norm", "--framework", "numpy"]) == 2
-    told = capsys.readouterr().out
-    assert "Nothing is established: no call returned a result." in told and "RuntimeError: no kernel" in told
-    assert told.count("no kernel") == 1 and "0 of " in told
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Nothing is established: no call returned a result." in told
+    assert told.count(why) == 1 and "0 of " in told
 
 
 def test_accuracy_is_told_with_its_margin() -> None:
