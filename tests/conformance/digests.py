@@ -27,8 +27,8 @@ DIGESTS: dict[str, tuple[str, str, str]] = {
     "group_norm": ("2d9436bb0d1361f2", "346afea9c7ecaf3b", "f677290b4aa1ea12"),
     "instance_norm": ("4f476f12c106d5c9", "63d27917aca7af6a", "82a58b4ea8f7a3d4"),
     "residual": ("ab000e1c9b000373", "b49e3639b253bfb1", "a22091c658be1f21"),
-    "pre_norm": ("0c84816846db97b0", "af47be8540cbe8f5", "7aaec0238d9aeb97"),
-    "post_norm": ("938f00ab04531e79", "28b3ceb4d44f1462", "13bf2fe7ace8e5dd"),
+    "pre_norm": ("30d043602b43cb8a", "8a3bf3bcef9ece7f", "d60306a5d99357df"),
+    "post_norm": ("39a114fa2fcdd907", "b808ccd6c93b14cc", "0259e9fa7c103997"),
     "highway": ("90a898b50700c2fd", "28f6e8f61081e4a0", "d7468f322d969b53"),
     "mhc": ("12481af355fea96b", "c3b076fbfdc6b115", "4e2cd49a7ac4a587"),
 }
@@ -42,8 +42,8 @@ DECKS: dict[str, tuple[str, str]] = {
     "group_norm": ("e473c3d29e5a29dc", "cbb51622d7455168"),
     "instance_norm": ("6ec94951a8f9ba7e", "95dd534cad8992ff"),
     "residual": ("89bd8b4e66ef2aab", "e73f33fa60d350db"),
-    "pre_norm": ("183a67e261a81eb9", "e03d1e8f113c2f38"),
-    "post_norm": ("b3921b802a29f97d", "8af297ba69011060"),
+    "pre_norm": ("5b8f61c6539b6cda", "63ef5b3f614e6496"),
+    "post_norm": ("f6e3084a73f8f398", "48610a46fa36d0f3"),
     "highway": ("709bdcba5f7664f5", "05be1386c11ace31"),
     "mhc": ("ac84cca7f3e4ce9a", "51c59b19d81218be"),
 }

@@ -198,6 +198,15 @@ def _groups_of_three(call: Callable[..., Any], x: np.ndarray, *arguments: Any, *
     return y
 
 
+def _of_zeros_nothing(
+    call: Callable[..., Any], x: np.ndarray, sublayer: Any, gamma: Any, beta: Any, **rest: Any
+) -> Any:
+    """A row that is zeros once normalised gets nothing of the sublayer."""
+    y = call(x, sublayer, gamma, beta, **rest)
+    zeros = np.ptp(x, axis=-1, keepdims=True) == 0
+    return np.where(zeros & (beta is None), x, y)
+
+
 @pytest.mark.parametrize(
     ("variant", "change", "requirement", "profile"),
     [
@@ -238,6 +247,7 @@ def _groups_of_three(call: Callable[..., Any], x: np.ndarray, *arguments: Any, *
         ("pr-two-pass", _fitting, "CM-C5", "quick"),
         ("po-two-pass", _fitting, "CM-C5", "quick"),
         ("hw-plain", _fitting, "CM-C5", "quick"),
+        ("pr-two-pass", _of_zeros_nothing, "PR-F4", "quick"),
     ],
 )
 def test_it_is_violated(variant: str, change: Callable[..., Any], requirement: str, profile: str) -> None:
