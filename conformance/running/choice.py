@@ -53,8 +53,8 @@ def process_count(request: Request, asked: int | None, seeds: int = 1) -> int:
     """
     How many processes a request gets: as many as are asked for, or else one a core, but no more than it has units.
 
-    Unless asked for, several processes do not share a GPU, nor work that is done before another process is ready: up
-    to three units of a framework, or of a function at `quick`.
+    Unless asked for, several processes do not share a GPU, nor work that is done before another process is ready: one
+    unit, or up to three of a function at `quick`.
     """
     names = request.names
     if not (ISOLATES and all(isinstance(name, str) for name in names)):
@@ -66,5 +66,5 @@ def process_count(request: Request, asked: int | None, seeds: int = 1) -> int:
     if asked is not None:
         return min(asked, units)
     frameworks = any(name in TARGETS and name != "numpy" for name in names)
-    pays = units > (3 if frameworks or request.profile == "quick" else 1)
+    pays = units > (3 if request.profile == "quick" and not frameworks else 1)
     return min(cores(), units, _MOST) if pays and request.device == "cpu" else 1
