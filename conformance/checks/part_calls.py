@@ -65,7 +65,7 @@ def roles(case: Case) -> list[str]:
     return found
 
 
-@check("CM-C1")
+@check("CM-C1", calls_often=True)
 def called_once(subject: Subject, case: Case) -> Iterator[Finding]:
     """Every part is called once in a forward pass: the branches in order, and fuse after them."""
     modes, layouts = ("inference", "training"), other_layouts(subject, case)
@@ -126,7 +126,7 @@ _OF_X = ("branch", "shortcut", "transform", "gate", "carry", "branches")
 def handed(subject: Subject, case: Case) -> Iterator[Finding]:
     """Each part gets the input that the formula says, to the last bit where that is x or a branch's output."""
     recorder = _recorder(subject, case)
-    branches = [call.returned for call in recorder.calls if call.role.startswith("branches.")]
+    branches = {call.role: call.returned for call in recorder.calls if call.role.startswith("branches.")}
     for call in recorder.calls:
         role = call.role.partition(".")[0]
         wanted = len(branches) if role == "fuse" else 1
@@ -141,14 +141,14 @@ def handed(subject: Subject, case: Case) -> Iterator[Finding]:
             if role in _OF_X or (role == "sublayer" and case.record.normalises_sum):
                 yield changed(case.x, value, case, "x", f"{call.role} is to be handed x itself")
             elif role == "fuse":
-                branch = branches[place]
+                branch = branches.get(f"branches.{place}")
                 if branch is not None:
                     yield changed(branch, value, case, "y", f"fuse is to be handed what branch {place} returned")
             else:  # LN(x), or the sum before the activation
                 yield from judge_handed(subject, case, role, value)
 
 
-@check("CM-C10")
+@check("CM-C10", calls_often=True)
 def handed_as(subject: Subject, case: Case) -> Iterator[Finding]:
     """Each part gets tensors of x's shape and dtype."""
     laid_out: list[dict[str, str]] = [{}, *({"x": layout} for layout in other_layouts(subject, case))]
@@ -180,7 +180,7 @@ def misfit(value: np.ndarray | str, case: Case) -> str:
     return ""
 
 
-@check("CM-C3")
+@check("CM-C3", calls_often=True)
 def left_alone(subject: Subject, case: Case) -> Iterator[Finding]:
     """Neither the forward nor the backward pass changes a part's inputs or its outputs."""
 

@@ -26,7 +26,7 @@ def _for_layouts(case: Case) -> bool:
     return "CM-V1" in case.requirements
 
 
-@check("CM-P1", every=_for_layouts)
+@check("CM-P1", every=_for_layouts, calls_often=True)
 def nothing_changed(subject: Subject, case: Case) -> Iterator[Finding]:
     """Neither the inputs nor the cotangent change, contiguous or not, with gamma and beta or without."""
     cases, lacking = [(case, "contiguous")], None
@@ -64,8 +64,10 @@ def _unchanged(subject: Subject, case: Case, layout: str) -> Iterator[Finding]:
             if given is not None and now is not None:
                 yield changed(given, now, case, name, f"{name} was changed by {when}{where}")
 
+    modes = dict.fromkeys((*subject.modes(case), subject.strictest_mode(case)))
+
     def asked() -> Iterator[Callable[[], object]]:
-        for mode in subject.modes(case):
+        for mode in modes:
             yield started(wrt=(), mode=mode).inputs
         evaluation = started()
         yield evaluation.inputs
@@ -76,7 +78,7 @@ def _unchanged(subject: Subject, case: Case, layout: str) -> Iterator[Finding]:
 
     subject.prefetch(case, asked())
     # Untracked first: with gradients tracked, a framework may refuse any change of x.
-    for mode in subject.modes(case):
+    for mode in modes:
         untracked = started(wrt=(), mode=mode)
         untracked.outputs()
         yield from inputs_kept(untracked, "the call" if mode == "training" else "the call in inference mode")

@@ -54,6 +54,8 @@ class Check:
     plain: bool = False
     #: Whether it makes extra calls on a few cases only, so that it runs on all cases of a slow target too.
     calls_rarely: bool = False
+    #: Whether it makes a dozen calls or more on each case, so that `quick` spares a framework some of its cases.
+    calls_often: bool = False
     #: What it follows from. Where that holds, it cannot fail by more than the envelopes of its calls.
     of: Theorem = ""
 
@@ -80,6 +82,7 @@ def check(
     modes: tuple[str, ...] | None = None,
     plain: bool = False,
     calls_rarely: bool = False,
+    calls_often: bool = False,
     of: Theorem = "",
 ) -> Callable[[Body], Body]:
     """
@@ -92,7 +95,8 @@ def check(
 
     By default a CM- requirement has a meaning in both modes of batch_norm, and a BN- requirement in training.
     ``plain``: where ``raising`` is "violates", a plain call that raises violates too, not only the changed one.
-    ``calls_rarely``: it makes extra calls on few cases. ``of``: the formula that this law follows from.
+    ``calls_rarely``: it makes extra calls on few cases. ``calls_often``: it makes a dozen or more on each case. ``of``:
+    the formula that this law follows from.
     """
 
     takes = _takes(frozenset(requirements), every, when)
@@ -115,6 +119,7 @@ def check(
                 modes=modes or own,
                 plain=plain,
                 calls_rarely=calls_rarely,
+                calls_often=calls_often,
                 of=of,
             )
         return body

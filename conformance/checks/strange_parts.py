@@ -49,7 +49,7 @@ def before_y(case: Case) -> list[str]:
     return [role for role in _each_part(case) if role != "activation"]
 
 
-@check("CM-C4", raising="violates")
+@check("CM-C4", raising="violates", calls_often=True)
 def buffers_stay_theirs(subject: Subject, case: Case) -> Iterator[Finding]:
     """A part that writes its result into one buffer, call after call, changes no earlier y."""
     wrapped = [(role, with_wrapped(case, role, "buffered")) for role in before_y(case)]
@@ -80,7 +80,7 @@ def _each_refused(subject: Subject, case: Case, kind: str, words: str) -> Iterat
     yield from judge_refusals(subject, calls, mode="inference")
 
 
-@check("CM-C5", when=lambda case: case.x.shape[-1] > 2)
+@check("CM-C5", when=lambda case: case.x.shape[-1] > 2, calls_often=True)
 def misshapen_result(subject: Subject, case: Case) -> Iterator[Finding]:
     """A part's result that cannot be broadcast to x's shape raises, also if it has as many values as x."""
     yield from _each_refused(subject, case, "misshapen", "returned one feature too few")
@@ -112,7 +112,7 @@ def result_of_another_dtype(subject: Subject, case: Case) -> Iterator[Finding]:
         yield Finding(bad, violated=dtype != case.x.dtype, output="y", note=note, failure="dtype")
 
 
-@check("CM-C7")
+@check("CM-C7", calls_often=True)
 def raising_part(subject: Subject, case: Case) -> Iterator[Finding]:
     """An exception raised in a part reaches the caller, alone or inside another, and later calls know nothing of it."""
     _ = subject.observe(case).outputs

@@ -173,7 +173,7 @@ def _compared_untracked(
     yield from found
 
 
-@check("CM-V1", raising="violates")
+@check("CM-V1", raising="violates", calls_often=True)
 def input_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """Strided, sliced, transposed, offset, zero-stride and negative views equal their contiguous copies."""
     lacking, repeated = None, case.derived("a group repeated", _repeated_group)
@@ -239,7 +239,7 @@ def _with_constant(case: Case, names: list[str]) -> Case:
     return case.replace(**{name: np.full(given[name].shape, one[0], one.dtype) for name, one in first.items()})
 
 
-@check("CM-V3", raising="violates")
+@check("CM-V3", raising="violates", calls_often=True)
 def parameter_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """Views of gamma, beta and running statistics equal their contiguous copies, whatever the layout of x."""
     # Only the part sees the leaves that it closes over; the operator does not.
@@ -309,7 +309,7 @@ def _parameters(
             return found, end.value
 
 
-@check("CM-V2", raising="violates", gradient=True)
+@check("CM-V2", raising="violates", gradient=True, calls_often=True)
 def cotangent_layouts(subject: Subject, case: Case) -> Iterator[Finding]:
     """The layout of the cotangent makes no difference to any gradient, beside an x in the same layout or another."""
     constant = case.derived("constant cotangents", _constant_cotangents)

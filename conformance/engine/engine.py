@@ -287,6 +287,7 @@ class Run:
             tallies,
             library,
             most=minimum,
+            most_of_a_rank=None if own else self.plan.profile.calls_often,
             note=lambda share: self._note(subject, tallies, share),
         )
         try:

@@ -80,6 +80,8 @@ class SubjectRun:
     #: On how many cases a check may make calls of its own; None if on all. Where calls are quick, this is about the
     #: checks of all operators (CM-), which make dozens in a case, and not about those of 16-bit data alone.
     most: int | None = None
+    #: On how many cases with x of one rank a check may make dozens of calls; None if on all.
+    most_of_a_rank: int | None = None
     #: Called after each case and each violation, with the share of the cases that is done.
     note: Callable[[float], object] = lambda share: None
     _share: float = 0.0
@@ -120,7 +122,7 @@ class SubjectRun:
         asking = [
             tally
             for tally in tallies
-            if not (self._has_called_enough(tally) or (tally.check.gradient and not gradients))
+            if not (self._has_called_enough(tally, case) or (tally.check.gradient and not gradients))
             and tally.violation is None
             and tally.check.when(case)
         ]
@@ -144,7 +146,10 @@ class SubjectRun:
             case.forget_intermediates()
         return ""
 
-    def _has_called_enough(self, tally: Tally) -> bool:
+    def _has_called_enough(self, tally: Tally, case: Case) -> bool:
+        of_a_rank = self.most_of_a_rank
+        if of_a_rank is not None and tally.check.calls_often and tally.calls_by_rank[case.x.ndim] >= of_a_rank:
+            return True
         if self.most is None or tally.check.calls_rarely or tally.cases_with_calls < self.most:
             return False
         return self.subject.slow or (is_common(tally.check.requirement) and not tally.check.is_of_16_bits)

@@ -69,8 +69,8 @@ class Tally:
     lost: bool = False
     #: The cases that the check ran on, or that the target declined.
     tried: set[Description] = attrs.field(factory=set)
-    #: Number of cases on which the check made extra calls, besides the plain one and its gradients.
-    cases_with_calls: int = 0
+    #: Number of cases on which the check made extra calls, besides the plain one and its gradients, by the rank of x.
+    calls_by_rank: Counter[int] = attrs.field(factory=Counter)
 
     def run(self, subject: Subject, case: Case, description: Description) -> None:
         """Run the check on one case and add up its findings."""
@@ -79,7 +79,12 @@ class Tally:
         try:
             self._add_up(subject, case, description)
         finally:
-            self.cases_with_calls += subject.calls > before
+            self.calls_by_rank[case.x.ndim] += subject.calls > before
+
+    @property
+    def cases_with_calls(self) -> int:
+        """Number of cases on which the check made extra calls."""
+        return self.calls_by_rank.total()
 
     def note_declined(self, description: Description, reason: str, *, own: bool = False) -> None:
         """

@@ -32,6 +32,9 @@ class Profile:
     #: The same for the first binding of an operator in the other dtypes of a framework: one dtype, the foremost, gets
     #: all cases. A user's function gets all in every dtype.
     other_dtypes: int | None = None
+    #: In that one dtype, the most cases with x of one rank on which a check makes dozens of calls; None means all. A
+    #: layout that a function misreads, and a part that it calls twice, depend on the rank more than on values.
+    calls_often: int | None = None
     #: Repetitions in the secondary bindings and other dtypes of a framework: a race occurs in each of them.
     other_repeats: int = 64
     #: The minimum if a call of a new shape takes 10 to 100 ms: in such a framework for the first binding of an operator
@@ -81,7 +84,9 @@ def _cases(profile: Profile, operator: str, seed: int) -> tuple[Description, ...
 PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("quick", 0, 0, 64, secondary_bindings=1, other_dtypes=2, other_repeats=32, slow=1, slow_own=4),
+        Profile(
+            "quick", 0, 0, 64, secondary_bindings=1, other_dtypes=2, calls_often=6, other_repeats=32, slow=1, slow_own=4
+        ),
         Profile("standard", 40, 1, 512, secondary_bindings=8, slow=2, slow_own=8),
         Profile("thorough", 400, 8, 1024, other_repeats=1024, slow_repeats=1024),
     )

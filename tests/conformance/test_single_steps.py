@@ -212,10 +212,12 @@ def test_a_check_runs_while_it_may_call_and_gradients_are_taken(monkeypatch: pyt
     ran: list[str] = []
 
     def tally(name: str, calling: int, **traits: Any) -> Any:
-        usual = {"requirement": "CM-A1", "gradient": False, "calls_rarely": False, "is_of_16_bits": False}
+        usual = {"requirement": "CM-A1", "gradient": False, "is_of_16_bits": False}
+        usual |= {"calls_rarely": False, "calls_often": False}
         return SimpleNamespace(
             check=SimpleNamespace(when=lambda case: True, **{**usual, **traits}),
             cases_with_calls=calling,
+            calls_by_rank={2: calling},
             violation=None,
             lost=False,
             run=lambda *_: ran.append(name),
@@ -228,15 +230,18 @@ def test_a_check_runs_while_it_may_call_and_gradients_are_taken(monkeypatch: pyt
         tally("calls rarely", 2, calls_rarely=True),
         tally("of 16 bits", 2, is_of_16_bits=True),
         tally("of one operator", 2, requirement="LN-L1"),
+        tally("calls often", 1, calls_often=True),
     ]
     library: Any = SimpleNamespace(case=lambda description: ROW)
-    for slow, expected in (
-        (False, ["runs", "calls rarely", "of 16 bits", "of one operator"]),
-        (True, ["runs", "calls rarely"]),
+    for slow, of_a_rank, expected in (
+        (False, None, ["runs", "calls rarely", "of 16 bits", "of one operator", "calls often"]),
+        (False, 1, ["runs", "calls rarely", "of 16 bits", "of one operator"]),
+        (True, None, ["runs", "calls rarely", "calls often"]),
     ):
         ran.clear()
         subject: Any = SimpleNamespace(declines=lambda case: "", slow=slow)
-        SubjectRun(subject, tallies, library, most=2).on(Description("layer_norm", 3, TWO), tallies, gradients=False)
+        made = SubjectRun(subject, tallies, library, most=2, most_of_a_rank=of_a_rank)
+        made.on(Description("layer_norm", 3, TWO), tallies, gradients=False)
         assert ran == expected
 
 
