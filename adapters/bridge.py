@@ -124,6 +124,10 @@ class Bridge(abc.ABC):
         """
         raise NotImplementedError
 
+    def gradient_left(self, tensor: Any) -> bool:
+        """Whether the target wrote a gradient beside this input, where the framework itself adds up gradients."""
+        return False
+
     def pullback(self, call: Callable[..., Any], inputs: Sequence[Any], cotangent: Any) -> tuple[Any, list[Any | None]]:
         """
         y = call(*inputs), and the gradient of <y, cotangent> with respect to each input; for a functional bridge.

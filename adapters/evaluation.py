@@ -93,6 +93,9 @@ class Evaluation:
                 check_like(y, g.shape, g.dtype.name, bridge)
                 found = bridge.vjp(y, [self.tensors[name] for name in self._wrt], cotangent, keep=keep)
                 named = dict(zip(self._wrt, found))
+                left = [name for name in self._wrt if bridge.gradient_left(self.tensors[name])]
+                if left:
+                    raise BadOutput(f"the call wrote {left[0]}.grad, to which the framework adds the gradient")
             bridge.synchronise(caller.device)
             leaves = tuple(name for name in self._wrt if "." in name)
             names = (*binding.record.differentiable, *leaves)

@@ -181,9 +181,15 @@ class TorchBridge(Bridge):
             for tensor in inputs:
                 tensor.grad = None
             torch.autograd.backward(output, cotangent, retain_graph=keep)
-            return [tensor.grad for tensor in inputs]
+            found = [tensor.grad for tensor in inputs]
+            for tensor in inputs:
+                tensor.grad = None
+            return found
         # The graph is kept only on request: a compiled function gives its buffers to the one backward pass it expects.
         return list(torch.autograd.grad(output, inputs, cotangent, retain_graph=keep, allow_unused=True))
+
+    def gradient_left(self, tensor: torch.Tensor) -> bool:
+        return tensor.is_leaf and tensor.grad is not None
 
     def jvp(self, call: Callable[..., Any], inputs: Sequence[Any], tangents: Sequence[Any]) -> Any | None:
         _require_tangents(call, inputs)
@@ -247,8 +253,9 @@ class TorchBridge(Bridge):
                 x.copy_(now)
 
     def intermediate(self, tensor: torch.Tensor) -> torch.Tensor:
-        made = tensor.clone()
-        made.retain_grad()  # reentrant checkpointing leaves gradients there
+        with torch.enable_grad():  # a target may have turned it off when it was imported
+            made = tensor.clone()
+            made.retain_grad()  # reentrant checkpointing leaves gradients there
         return made
 
     def parameter(self, tensor: torch.Tensor) -> torch.Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from ...spec.errors import MissingGradient
 from ...spec.operators import Groups
 from ..cases.case import Case
 from ..judging.findings import Finding
@@ -73,7 +74,10 @@ def _judged_without_groups(subject: Subject, empty: Case) -> Iterator[Finding]:
     yield Finding(empty, violated=False)
     if subject.forward_only:
         return
-    gradients = subject.named_gradients(evaluation.pull(empty.g).gradients(), empty)
+    try:
+        gradients = subject.named_gradients(evaluation.pull(empty.g).gradients(), empty)
+    except MissingGradient:  # an empty y depends on nothing
+        return
     yield from all_zero(empty, gradients, "no groups at all")
 
 
