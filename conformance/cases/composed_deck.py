@@ -166,6 +166,7 @@ def _blocks(operator: str, d) -> Iterator[Description]:  # type: ignore[no-untyp
     yield d(8, _PLAIN, "CM-D1", "CM-D2", "CM-D3", recipe="scaled", eps=NEGLIGIBLE_EPS, only=True, mixed=True)
     mixed = ("CM-D1", "CM-D2", "CM-D3", "CM-N3", "CM-N4")
     yield d(6, _PLAIN, *mixed, recipe="leaf", eps=NEGLIGIBLE_EPS, only=True, mixed=True)
+    yield d(6, _PLAIN, recipe="scaled", eps=NEGLIGIBLE_EPS, gamma="ones", beta="ones")  # those of a new layer
     # Rows that are zeros once normalised, of which the sublayer makes other values.
     yield d(4, _PADDED, *WITHOUT, recipe="leaf", eps=NEGLIGIBLE_EPS, beta="none")
 

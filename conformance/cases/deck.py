@@ -186,6 +186,7 @@ def _of_all(operator: str) -> list[Description]:
         # is at first.
         d(10, _ZEROS, eps=2.0**-10, beta="ones"),
         d(9, _ZEROS, eps=2.0**-10, gamma="none", beta="none"),
+        d(6, _PLAIN, gamma="ones", beta="ones"),  # those of a new layer, as code may leave out
         d(5, _NEAR, "LN-F4", eps=_LEAST, beta="none"),
         d(7, _STEEP, gamma="large", cotangent=VAST),
     ]

@@ -167,6 +167,8 @@ RECIPES = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "scaled", "hig
 
 #: Requirements of the sweep's cases: the numbers, and that the call returns them at all.
 _SIZES = frozenset(("CM-S1", "CM-T1", "CM-T2"))
+#: The same past this size, where code may divide the work of a part, or hand it something else.
+_OF_PARTS, _PARTS_FROM = _SIZES | {"CM-C1", "CM-C2"}, 1025
 
 
 def place_of(size: int) -> int:
@@ -177,7 +179,10 @@ def place_of(size: int) -> int:
 def sized(operator: str, extent: Extent, size: int, *, far: bool = False, place: int | None = None) -> Description:
     """The case in which an extent has this size; ``place``: that of another size, for a case like its own."""
     place = place_of(size) if place is None else place
-    recipe = {"recipe": RECIPES[operator]} if OPERATORS[operator].composed else {}
+    recipe: dict[str, object] = {}
+    if OPERATORS[operator].composed:
+        past = size >= _PARTS_FROM and size - 1 in THRESHOLDS
+        recipe = {"recipe": RECIPES[operator], "requirements": _OF_PARTS if past else _SIZES}
     common = {"eps": NEGLIGIBLE_EPS, "gamma": "powers", "beta": "mixed", "cotangent": "edges"}
     plain = Description(operator, 1, (), requirements=_SIZES, only=True, far=far)
     return attrs.evolve(plain, **{**common, **recipe, **extent.case(size, place)})  # type: ignore[arg-type]

@@ -177,3 +177,25 @@ def test_the_width_of_the_widest_models() -> None:
 
     report = run(function("layer_norm", call), requirements={"CM-S1"}, profile="standard")
     assert verdicts(report) == {"CM-S1": "fail"}
+
+
+@pytest.mark.parametrize(
+    ("requirement", "parts"), [("CM-C1", "called twice"), ("CM-C2", "rectified"), ("CM-C1", "whole")]
+)
+def test_what_becomes_of_the_parts_of_a_large_call(requirement: str, parts: str) -> None:
+    """A branch that is called twice with a large x, or with another x, is seen whatever its results."""
+    made = VARIANT["rs-plain"].build()
+
+    def call(x: np.ndarray, branch: Any, **settings: Any) -> Any:
+        def handed(x: np.ndarray) -> Any:
+            if len(x) <= 1024 or parts == "whole":
+                return branch(x)
+            if parts == "rectified":
+                return branch(np.maximum(x, 0))
+            _ = branch(x)
+            return branch(x)
+
+        return made.call(x, handed, **settings)
+
+    report = run(function("residual", call), requirements={requirement}, profile="quick", forward_only=True)
+    assert verdicts(report) == {requirement: "pass" if parts == "whole" else "fail"}
