@@ -48,6 +48,8 @@ def term_relations(operator: str, name: str) -> Iterator[LinearRelation]:
             replaced = f"the right value with {words.format(role)} in place of {role}"
             yield LinearRelation(replaced, _with_changed(handed, change))
     if record.composed:
+        for words, term in terms:  # where a term is small, how often it is added is not known, but none is plainest
+            yield LinearRelation(plus(words, -1), _exchanged(term, nothing), rounded=_roundings_of(term))
         for (old, one), (new, other) in itertools.permutations(terms, 2):
             words = f"the right value with {new} in place of {old}"
             yield LinearRelation(words, _exchanged(one, other), rounded=_roundings_of(one, other))
@@ -253,6 +255,13 @@ def _weighed(change: Callable[[Array], Array], one: ObservedResult) -> Array:
     return one.steps.x + sum(weight * value for weight, value in pairs)
 
 
+def _unfused(one: ObservedResult) -> Array:
+    """An mhc layer that adds its branches up where it is given a fuse."""
+    if one.case.parts.get("fuse") is None:
+        return one.expected
+    return one.steps.x + np.sum(one.steps.branches, axis=0)
+
+
 def _powers(z: Array) -> Array:
     powers = np.exp2(np.floor((z - z.max()) / np.log(2)))
     return powers / powers.sum()
@@ -276,6 +285,7 @@ _OTHERWISE: dict[str, tuple[tuple[str, Compute], ...]] = {
         ("half the gate's logits", _gated(lambda z: logistic(z / 2))),
     ),
     "mhc": (
+        ("the sum of the branches in place of what fuse returns", _unfused),
         ("exponentials rounded down to powers of two", partial(_weighed, _powers)),
         ("the two largest weights alone, as they are", partial(_weighed, _two_largest)),
         ("twice the logits", partial(_weighed, lambda z: softmax(2 * z, None))),
