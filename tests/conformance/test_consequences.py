@@ -94,11 +94,11 @@ def vjp(factor: Callable[[np.ndarray], float | np.ndarray]) -> Callable[..., Any
 @pytest.mark.parametrize(
     ("change", "causes"),
     [
-        (_third_of_eps, {"LN-F4"}),
-        (_cube_of_eps_outside, {"LN-F3"}),
         (_padded, {"LN-F2"}),
-        (_beta_halved, {"LN-F5"}),
         (_third_of_eps_and_beta_halved, {"LN-F4", "LN-F5"}),
+        *others_at_night(
+            [(_third_of_eps, {"LN-F4"}), (_cube_of_eps_outside, {"LN-F3"}), (_beta_halved, {"LN-F5"})], ()
+        ),
     ],
     ids=lambda one: one.__name__.strip("_") if callable(one) else "",
 )
@@ -152,6 +152,7 @@ def test_what_fails_alike_for_another_reason_stands() -> None:
     assert "CM-P2" in standing(judged(now_and_then, ("LN-F1", "LN-F4", "CM-P2")))
 
 
+@pytest.mark.nightly
 def test_what_is_remembered_follows_from_no_formula() -> None:
     """A function that looks up results by a few of the values: its memory stands, whatever else that breaks."""
     (fault,) = (one for one in FAULTS if one.name == "bn-results-kept-by-first-values")
@@ -168,6 +169,7 @@ def test_what_looks_at_few_values_is_not_said_to_remember() -> None:
     assert standing(judged(signs, ("LN-F1", "CM-P2"))) == {"LN-F1"}
 
 
+@pytest.mark.nightly
 def test_gradients_of_parameters_are_compared_in_their_own_shape() -> None:
     """A law that must hold bit by bit, and is broken by a dgamma that is wrong already, follows from that."""
     sound = BASES["group_norm"]().implementation()
@@ -284,6 +286,7 @@ def test_a_mistake_in_gradients_is_headed_by_a_requirement_about_gradients() -> 
     assert [cause.requirement for cause in report.causes] == ["BN-G4"]
 
 
+@pytest.mark.nightly
 def test_training_that_reads_the_running_statistics_is_the_wrong_formula() -> None:
     """One sample is taken for inference: BN-F1 says what is wrong; that no value enters its statistics follows."""
     made = VARIANT["bn-two-pass"].build()
@@ -306,6 +309,7 @@ def test_training_that_reads_the_running_statistics_is_the_wrong_formula() -> No
     assert "there it is what inference gives, with the running statistics" in cause.sentence
 
 
+@pytest.mark.nightly
 def test_another_group_stands_although_a_formula_is_violated() -> None:
     """Statistics over the batch axis alone read no running statistics: BN-F7 says what is wrong."""
     report = run(specimen({one.name: one for one in FAULTS}["bn-over-batch-axis-only"]), explain=True)

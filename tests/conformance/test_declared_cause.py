@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from normspec.adapters.targets import resolve
 
@@ -77,6 +78,7 @@ def right_vjp(x, gamma, beta, g, *, eps, axes):
     return dx, dgamma, dbeta
 
 
+@pytest.mark.nightly
 def test_gradients_in_float32_are_not_all_of_it():
     """Where y is right, the sentence does not say that everything is computed in float32."""
     right.vjp = right_vjp
@@ -93,6 +95,7 @@ def as_in_llama(x, gamma, *, eps, axes):
     return normalised.astype(x.dtype) if gamma is None else normalised.astype(x.dtype) * gamma
 
 
+@pytest.mark.nightly
 def test_three_declarations_that_only_together_excuse():
     """The RMSNorm that most language models have. Each dtype needs others, and the product ends in float64."""
     target = resolve(as_in_llama, op="rms_norm", framework="numpy")
@@ -128,6 +131,7 @@ def test_what_is_no_float32_number_was_not_computed_in_float32():
     assert not any("float32" in cause.sentence for cause in report.causes)
 
 
+@pytest.mark.nightly
 def test_a_wider_envelope_is_not_a_cause():
     """What would pass under a weaker class of accuracy is described as it was, and the class is offered apart."""
     report = report_on(partly_summed, "float32", profile="standard", requirements=("CM-S1",))

@@ -96,6 +96,7 @@ def test_a_rank_that_is_not_taken_is_no_declined_case() -> None:
     assert conclusion(report)[0] == "CONFORMS"
 
 
+@pytest.mark.nightly
 def test_a_channel_axis_that_is_not_taken_is_declined() -> None:
     """The operator allows any channel axis: accepting only the first one declines cases."""
 

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pytest
 
 from normspec.adapters.numpy.operators.batch_norm import BatchNorm
 from normspec.adapters.numpy.operators.group_norm import GroupNorm
@@ -59,6 +60,7 @@ class MomentumOfOneReduced(BatchNorm):
         return super().updated(old, new, 0.75 if momentum == 1 else momentum)
 
 
+@pytest.mark.nightly
 def test_a_momentum_of_one_is_no_limit() -> None:
     """None is larger: "above about 1" would name no case."""
     assert "where momentum is 1" in told(MomentumOfOneReduced, "batch_norm")
@@ -122,6 +124,7 @@ class ReversedMomentum(BatchNorm):
         return super().updated(old, new, 1 - momentum if momentum > 0.5 else momentum)
 
 
+@pytest.mark.nightly
 def test_a_limit_between_two_settings_that_are_far_apart_is_not_guessed() -> None:
     """No case has a momentum between 0.25 and 0.9."""
     sentence = told(ReversedMomentum, "batch_norm")
@@ -136,6 +139,7 @@ class NoiseBesideBeta(LayerNorm):
         return y if arrays[2] is None else (y + np.random.random_sample(y.shape)).astype(y.dtype)
 
 
+@pytest.mark.nightly
 def test_a_result_that_varies_beside_one_parameter() -> None:
     """The calls that are repeated have every parameter."""
     words = "differs between calls with the same arguments, where beta is given"
@@ -152,6 +156,7 @@ class NoiseAndNoAbsentGamma(LayerNorm):
         return (y + np.random.random_sample(y.shape)).astype(y.dtype)
 
 
+@pytest.mark.nightly
 def test_a_call_that_fails_does_not_show_that_results_no_longer_vary() -> None:
     """It has no results."""
     target = implementation_target("own", "layer_norm", NoiseAndNoAbsentGamma().implementation())
@@ -168,6 +173,7 @@ class KeepsStatisticsOfOneValue(BatchNorm):
         return (mean, variance) if count == 1 else super().running(s, mean, variance, momentum, count, eps)
 
 
+@pytest.mark.nightly
 def test_a_result_that_is_an_input_is_no_multiple_of_the_right_one() -> None:
     """The few cases with one value a channel share a momentum, and so a ratio."""
     sentence = told(KeepsStatisticsOfOneValue, "batch_norm")
@@ -191,6 +197,7 @@ class MomentsOfTheLastGroup(GroupNorm):
         return np.maximum(np.arange(rows) % self.settings["groups"] - 31, 0)
 
 
+@pytest.mark.nightly
 def test_one_case_with_many_cotangents_shows_its_output_once() -> None:
     """Its groups are alike, and it has no gamma and no beta: what is right in it is not right for want of these."""
     sentence = told(MomentsOfTheLastGroup, "group_norm")

@@ -44,7 +44,7 @@ def infinite_from_100(y, dtype):
     return np.where(np.abs(y) < 100, y, np.inf).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+@pytest.mark.parametrize("dtype", others_at_night(["bfloat16", "float32"], ["float32"]))
 def test_a_few_infinite_values_do_not_hide_what_all_values_are(dtype):
     """An infinite value lies within no rounding of a finite one: y is not infinite, and no input was rounded."""
     target = resolve(layer_norm_by(through_float16), op="layer_norm", framework="numpy")
@@ -75,6 +75,7 @@ def layer_norm_vjp(x, gamma, beta, g, *, eps, axes):
     return gradients(x, gamma, beta, g, 1e-5, axes)
 
 
+@pytest.mark.nightly
 def test_the_eps_of_a_backward_pass_of_its_own():
     """A backward pass that computes the statistics anew with a default has that default's number in the sentence."""
     right = layer_norm_by(lambda y, dtype: y.astype(dtype))
@@ -235,7 +236,7 @@ def _wrong_now_and_then(above, *, tracks):
     return target
 
 
-@pytest.mark.parametrize("tracks", [False, True], ids=["at random", "once where tracked"])
+@pytest.mark.parametrize("tracks", others_at_night([False, True], [True]), ids=["at random", "once where tracked"])
 def test_what_does_not_repeat_itself_is_no_matter_of_tracking(tracks):
     """Before CM-P6 is violated, both calls are repeated: what is gone then is a violation of CM-P2."""
     report = run(_wrong_now_and_then(64, tracks=tracks), requirements=["CM-P2", "CM-P6"], explain=True)
@@ -243,6 +244,7 @@ def test_what_does_not_repeat_itself_is_no_matter_of_tracking(tracks):
     assert not any("tracked" in cause.sentence for cause in report.causes)
 
 
+@pytest.mark.nightly
 def test_what_large_calls_do_now_and_then_is_described():
     """The shown case is among those whose calls are repeated: smaller ones are right each time."""
     (cause,) = run(_wrong_now_and_then(64, tracks=False), requirements=["CM-P2", "CM-S1"], explain=True).causes
@@ -258,6 +260,7 @@ def clamped(x, gamma, beta, *, eps, axes):
     return (y if beta is None else y + wide(beta)).astype(x.dtype)
 
 
+@pytest.mark.nightly
 def test_a_formula_with_a_number_has_to_predict_two_values():
     """In the sweep of sizes one large value of a group is wrong, always the same one: some number fits that anyway."""
     target = resolve(clamped, op="layer_norm", framework="numpy")
@@ -282,6 +285,7 @@ def instance_norm(x, gamma, beta, *, eps, channel_axis):
     return (y if beta is None else y + along(beta, axis)).astype(x.dtype)
 
 
+@pytest.mark.nightly
 def test_a_formula_is_told_only_if_right_values_do_not_contradict_it():
     """Where a case is wrong in part, the formula has to give the rest of it as well, and that of several channels."""
     (cause,) = run(function("instance_norm", instance_norm), explain=True, forward_only=True).causes
@@ -306,6 +310,7 @@ def rms_norm_vjp(x, gamma, g, *, eps, axes):
     return dx.astype(x.dtype), dgamma
 
 
+@pytest.mark.nightly
 def test_from_some_size_on_is_true_of_every_size_that_was_tried():
     """Just above a power of two half of the term is left, at other sizes another part of it."""
     rms_norm.vjp = rms_norm_vjp
@@ -339,6 +344,7 @@ def batch_norm(x, gamma, beta, running_mean, running_var, *, eps, momentum, trai
     return y, new_mean.astype(running_mean.dtype), new_variance.astype(running_var.dtype)
 
 
+@pytest.mark.nightly
 def test_sizes_are_compared_among_cases_of_one_shape():
     """The sweep has two axes up to 33 samples and four from 34 on; and the values of a channel are no samples."""
     report = run(function("batch_norm", batch_norm), requirements=["CM-S1"], explain=True, forward_only=True)
@@ -356,7 +362,7 @@ def rounding_where_mixed(x, gamma, beta, *, eps, axes):
     return (y if beta is None else y + wide(beta)).astype(x.dtype)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", others_at_night(["bfloat16", "float16"], ["float16"]))
 def test_what_mixed_dtypes_alone_show_is_said_of_them(dtype):
     """Few cases of a deck have them, so others are tried with them too."""
     target = resolve(rounding_where_mixed, op="layer_norm", framework="numpy")

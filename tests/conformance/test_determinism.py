@@ -51,6 +51,7 @@ def test_the_same_seed_gives_the_same_generated_cases(operator: str) -> None:
     assert told(first) == told(second)
 
 
+@pytest.mark.nightly
 def test_another_seed_gives_other_numbers() -> None:
     """Two seeds give the same verdicts on a sound function, from other cases."""
     first, second = (run(specimen(VARIANT["ln-two-pass"]), seed=seed) for seed in (1, 2))
@@ -136,6 +137,7 @@ def test_an_interruption_while_shrinking_keeps_the_violation() -> None:
     assert any(r.verdict is Verdict.PASS for r in report.results)
 
 
+@pytest.mark.nightly
 def test_a_listener_hears_of_every_step() -> None:
     """Progress only grows, to a total that is known from the first event on, and counts the violations."""
     heard: list[Progress] = []

@@ -16,7 +16,7 @@ from normspec.conformance.judging.verdicts import Verdict
 from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.sound.registry import combined
 
-from .runs import VARIANT, function, result, run, variant_function, verdicts
+from .runs import VARIANT, function, others_at_night, result, run, variant_function, verdicts
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
@@ -130,18 +130,26 @@ def _statistics_of_many_channels(call: Callable[..., Any], x: np.ndarray, *argum
     ("variant", "change"),
     [
         ("ln-plain", _rows_in_sixteen_bits),
-        ("rm-plain", _rows_in_sixteen_bits),
         ("rs-plain", _rows_in_sixteen_bits),
-        ("pr-two-pass", _rows_in_sixteen_bits),
-        ("hw-plain", _rows_in_sixteen_bits),
-        ("mh-plain", _rows_in_sixteen_bits),
-        ("bn-plain", _samples_and_positions),
-        ("gn-two-pass", _samples_and_positions),
         ("gn-two-pass", _samples_and_groups),
-        ("gn-two-pass", _groups_of_a_warp),
         ("in-two-pass", _gamma_of_many_planes),
-        ("bn-plain", _statistics_of_many_channels),
-        *((variant, _long_groups_in_waves) for variant in ("ln-plain", "rm-plain", "gn-two-pass", "in-two-pass")),
+        ("rm-plain", _long_groups_in_waves),
+        *others_at_night(
+            [
+                ("rm-plain", _rows_in_sixteen_bits),
+                ("pr-two-pass", _rows_in_sixteen_bits),
+                ("hw-plain", _rows_in_sixteen_bits),
+                ("mh-plain", _rows_in_sixteen_bits),
+                ("bn-plain", _samples_and_positions),
+                ("gn-two-pass", _samples_and_positions),
+                ("gn-two-pass", _groups_of_a_warp),
+                ("bn-plain", _statistics_of_many_channels),
+                ("ln-plain", _long_groups_in_waves),
+                ("gn-two-pass", _long_groups_in_waves),
+                ("in-two-pass", _long_groups_in_waves),
+            ],
+            (),
+        ),
     ],
 )
 def test_two_extents_that_are_large_at_once(variant: str, change: Callable[..., Any]) -> None:

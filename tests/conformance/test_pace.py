@@ -55,6 +55,7 @@ def test_a_slow_function_is_found_out(sound: Any) -> None:
     assert slow.subjects[0]["slow"].startswith("a call takes ")
 
 
+@pytest.mark.nightly
 def test_the_caller_has_the_last_word(sound: Any) -> None:
     """``slow`` declares a quick function slow, or gives a slow one every case."""
     _, all_cases = checked(sound(0.0))
