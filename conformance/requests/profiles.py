@@ -85,7 +85,7 @@ PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
         Profile(
-            "quick", 0, 0, 64, secondary_bindings=1, other_dtypes=2, calls_often=6, other_repeats=32, slow=1, slow_own=4
+            "quick", 0, 0, 64, secondary_bindings=1, other_dtypes=1, calls_often=6, other_repeats=32, slow=1, slow_own=4
         ),
         Profile("standard", 40, 1, 512, secondary_bindings=8, slow=2, slow_own=8),
         Profile("thorough", 400, 8, 1024, other_repeats=1024, slow_repeats=1024),

@@ -32,7 +32,7 @@ from normspec.spec.operators import OPERATORS
         ("standard", True, True, False, 2, 1),
         ("standard", True, False, False, 1, 1),
         ("standard", True, True, True, 8, 8),
-        ("quick", False, True, False, None, 2),
+        ("quick", False, True, False, None, 1),
         ("quick", False, True, True, None, None),
         ("quick", False, False, False, 1, 1),
         ("quick", True, True, True, 4, 4),
