@@ -79,3 +79,16 @@ def test_large_calls_run_on_two_threads_at_least():
         assert torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("doubled", "verdict"), [("always", "pass"), ("on one thread", "fail")])
+def test_what_is_wrong_on_any_number_of_threads_is_no_race(doubled, verdict):
+    """CM-P2 leaves a large gradient that is always wrong to CM-S1, and judges one that one thread alone gives."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        y = torch.nn.functional.layer_norm(x, x.shape[x.dim() - len(axes) :], gamma, beta, eps)
+        wrong = x.numel() >= 65536 and (doubled == "always" or torch.get_num_threads() == 1)
+        return 2 * y - y.detach() if wrong else y
+
+    target = resolve(layer_norm, op="layer_norm", framework="torch")
+    assert result(run(target, requirements={"CM-P2"}, profile="standard"), "CM-P2").verdict.value == verdict
