@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from ...adapters.binding import differentiable
 from ...spec.errors import MissingGradient
 from ...spec.operators import Groups
 from ..cases.case import Case
@@ -65,8 +66,7 @@ def no_groups(subject: Subject, case: Case) -> Iterator[Finding]:
 def _judged_without_groups(subject: Subject, empty: Case) -> Iterator[Finding]:
     for mode in subject.modes(empty):
         subject.outputs(empty, mode)  # it checks the shape
-    evaluation = subject.start(empty)
-    y = evaluation.outputs()["y"]
+    y = subject.start(empty).outputs()["y"]
     if y.shape != empty.x.shape:
         note = f"y has shape {y.shape} in place of {empty.x.shape}"
         yield Finding(empty, violated=True, output="y", note=note, failure="shape")
@@ -74,11 +74,16 @@ def _judged_without_groups(subject: Subject, empty: Case) -> Iterator[Finding]:
     yield Finding(empty, violated=False)
     if subject.forward_only:
         return
+    yield from all_zero(empty, present_gradients(subject, empty), "no groups at all")
+
+
+def present_gradients(subject: Subject, empty: Case) -> dict[str, np.ndarray]:
+    """The gradients of a case without values. One may be absent, because an empty y depends on nothing."""
     try:
-        gradients = subject.named_gradients(evaluation.pull(empty.g).gradients(), empty)
-    except MissingGradient:  # an empty y depends on nothing
-        return
-    yield from all_zero(empty, gradients, "no groups at all")
+        return subject.pull(empty)
+    except MissingGradient as absent:
+        present = [name for name in differentiable(empty.operator, empty.inputs) if name not in absent.missing]
+        return subject.pull(empty, wrt=tuple(present)) if present else {}
 
 
 def all_zero(empty: Case, gradients: Mapping[str, np.ndarray], note: str) -> Iterator[Finding]:

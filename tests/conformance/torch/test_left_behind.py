@@ -69,13 +69,21 @@ def test_a_file_may_turn_gradients_off(tmp_path):
     assert found == {"CM-P1": "pass", "LN-G1": "pass"}
 
 
-@pytest.mark.parametrize("absent", [True, False])
-def test_gradients_of_an_empty_x_may_be_absent(absent):
-    """CM-S2: an empty y depends on nothing, so a path of its own need not use gamma and beta."""
+@pytest.mark.parametrize("present", [(), ("gamma",), ("gamma", "beta")])
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_gradients_of_an_empty_x_may_be_absent(present, spoilt):
+    """CM-S2: an empty y depends on nothing, so a path of its own need not use gamma and beta; NaN is no zero."""
+
+    def used(parameter):
+        parameter = parameter * 1
+        if spoilt and parameter.requires_grad:
+            parameter.register_hook(lambda g: g + torch.nan)
+        return parameter
 
     def layer_norm(x, gamma, beta, *, eps, axes):
-        if absent and not x.numel():
-            return x * 1
-        return composed(x, gamma, beta, eps=eps, axes=axes)
+        if x.numel():
+            return composed(x, gamma, beta, eps=eps, axes=axes)
+        y = x * (used(gamma) if "gamma" in present and gamma is not None else 1)
+        return y + (used(beta) if "beta" in present and beta is not None else 0)
 
-    assert _verdict(layer_norm, "CM-S2") == "pass"
+    assert _verdict(layer_norm, "CM-S2") == ("fail" if spoilt and present else "pass")
