@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from ..spec.errors import MissingGradient, Unsupported
+from ..spec.errors import BadOutput, MissingGradient, Unsupported
 from ..spec.parts import Parts
 from .binding import NESTED, differentiable
 from .caller import Caller
@@ -308,12 +308,13 @@ class Session(Caller):
         tensors = self.tensors(inputs, () if own else names, layout)
         cotangent = self.tensor(g, fitting(g, layout), tracked=own is None)
         # A hand-written derivative gets every cotangent, zeros included; autograd gets only the given ones.
-        second = [
-            None
-            if inputs[name] is None or (own is None and cotangents.get(name) is None)
-            else self.tensor(given := _given(cotangents, name, inputs[name]), fitting(given, layout))
+        given = {
+            name: _given(cotangents, name, inputs[name])
             for name in names
-        ]
+            if inputs[name] is not None and (own is not None or cotangents.get(name) is not None)
+        }
+        handed = {name: self.tensor(array, fitting(array, layout)) for name, array in given.items()}
+        second = [handed.get(name) for name in names]
         with Stage("vjp_vjp"), bridge.guarded(_size(inputs), gradients=True):
             if own is not None:
                 positional, keywords = arguments.with_tensors(tensors, notes={})
@@ -324,6 +325,10 @@ class Session(Caller):
                 bars = bridge.vjp_vjp(self.y_of(arguments, tensors, names), explicit, cotangent, second)
                 found = dict(zip((*names, "g"), bars))
             bridge.synchronise(self.device)
+        for name, tensor in {**handed, "y": cotangent}.items():
+            if not same_bits(bridge.array(tensor, "a cotangent"), {**given, "y": g}[name]):
+                of = name if name == "y" else f"d{name}"
+                raise BadOutput(f"the second derivative changed the cotangent of {of}", "changed")
         likes = {**{name: inputs[name] for name in names}, "g": g}
         return {
             name: self._zero_or(found.get(name), likes.get(name), f"the second-order gradient of {name}")

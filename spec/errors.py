@@ -209,7 +209,7 @@ class BadOutput(Exception):
         #: The result, described in one line.
         self.message = message
         #: "type" (no tensor of the framework), "count" (too many or too few values), "dtype" (no float dtype of the
-        #: four), "shape" or "gradient" (a gradient that is missing).
+        #: four), "shape", "gradient" (a gradient that is missing) or "changed" (an argument that was written to).
         self.kind = kind
 
     def __str__(self) -> str:

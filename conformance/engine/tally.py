@@ -270,8 +270,8 @@ def _add_failure(
 
 
 def _is_misshapen(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
-    """Whether a derivative came in another shape or number, where a target that lacks it would raise."""
-    misshapen = isinstance(failure, BadOutput) and failure.kind in ("shape", "count")
+    """Whether a derivative came in another shape or number, or wrote to an argument: one that lacks it would raise."""
+    misshapen = isinstance(failure, BadOutput) and failure.kind in ("shape", "count", "changed")
     return misshapen and failure_is_about(check, subject, case, failure)
 
 

@@ -87,3 +87,37 @@ def test_gradients_of_an_empty_x_may_be_absent(present, spoilt):
         return y + (used(beta) if "beta" in present and beta is not None else 0)
 
     assert _verdict(layer_norm, "CM-S2") == ("fail" if spoilt and present else "pass")
+
+
+class _Scaled(torch.autograd.Function):
+    """Twice x; the derivative of its derivative may be taken in place."""
+
+    @staticmethod
+    def forward(ctx, x, in_place):
+        ctx.in_place = in_place
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return _ScaledGradient.apply(g, ctx.in_place), None
+
+
+class _ScaledGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, g, in_place):
+        ctx.in_place = in_place
+        return 2 * g
+
+    @staticmethod
+    def backward(ctx, second):
+        return (second.mul_(2) if ctx.in_place else 2 * second), None
+
+
+@pytest.mark.parametrize(("in_place", "verdict"), [(True, "fail"), (False, "pass")])
+def test_cotangents_of_gradients_stay(in_place, verdict):
+    """A second derivative that is taken in its own cotangent violates LN-G9."""
+
+    def layer_norm(x, gamma, beta, *, eps, axes):
+        return composed(_Scaled.apply(x, in_place) / 2, gamma, beta, eps=eps, axes=axes)
+
+    assert _verdict(layer_norm, "LN-G9") == verdict
