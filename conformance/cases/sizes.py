@@ -167,8 +167,9 @@ RECIPES = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "scaled", "hig
 
 #: Requirements of the sweep's cases: the numbers, and that the call returns them at all.
 _SIZES = frozenset(("CM-S1", "CM-T1", "CM-T2"))
-#: The same past this size, where code may divide the work of a part, or hand it something else.
-_OF_PARTS, _PARTS_FROM = _SIZES | {"CM-C1", "CM-C2"}, 1025
+#: The same where code may call a part with one chunk of x after the other, or hand it something else: past the usual
+#: thresholds from this one on. It is the first of a thousand and more, which people write for such a path.
+_OF_PARTS, _CHUNKED_PAST = _SIZES | {"CM-C1", "CM-C2"}, 1024
 
 
 def place_of(size: int) -> int:
@@ -179,13 +180,13 @@ def place_of(size: int) -> int:
 def sized(operator: str, extent: Extent, size: int, *, far: bool = False, place: int | None = None) -> Description:
     """The case in which an extent has this size; ``place``: that of another size, for a case like its own."""
     place = place_of(size) if place is None else place
-    recipe: dict[str, object] = {}
+    parts: dict[str, object] = {}
     if OPERATORS[operator].composed:
-        past = size >= _PARTS_FROM and size - 1 in THRESHOLDS
-        recipe = {"recipe": RECIPES[operator], "requirements": _OF_PARTS if past else _SIZES}
+        past = size > _CHUNKED_PAST and size - 1 in THRESHOLDS
+        parts = {"recipe": RECIPES[operator], "requirements": _OF_PARTS if past else _SIZES}
     common = {"eps": NEGLIGIBLE_EPS, "gamma": "powers", "beta": "mixed", "cotangent": "edges"}
     plain = Description(operator, 1, (), requirements=_SIZES, only=True, far=far)
-    return attrs.evolve(plain, **{**common, **recipe, **extent.case(size, place)})  # type: ignore[arg-type]
+    return attrs.evolve(plain, **{**common, **parts, **extent.case(size, place)})  # type: ignore[arg-type]
 
 
 #: Numbers of branches that loops and blocks are written for. The deck has 1, 2, 3, 5, 8 and 12.

@@ -248,7 +248,7 @@ def _add_failure(
     output, note = "gradient" if of_gradients(failure) else "y", f"raised {failure}" if raised else str(failure)
     if known := subject.known_violations.known_failure(subject.last_case or case, output, failure):
         tally.note_lacking(known)
-    elif check.raising == "unsupported" and not _is_misshapen(check, subject, case, failure):
+    elif check.raising == "unsupported" and not _is_no_refusal(check, subject, case, failure):
         shown = Finding(case, violated=True, output=output, note=note, failure=failure_shown(failure))
         if not subject.known_violations.without_known(check.requirement, shown).violated:
             add(shown)
@@ -269,10 +269,10 @@ def _add_failure(
         tally.error = tally.error or (f"the call {note}{at}" if raised else note)
 
 
-def _is_misshapen(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
+def _is_no_refusal(check: Check, subject: Subject, case: Case, failure: TargetRaised | BadOutput) -> bool:
     """Whether a derivative came in another shape or number, or wrote to an argument: one that lacks it would raise."""
-    misshapen = isinstance(failure, BadOutput) and failure.kind in ("shape", "count", "changed")
-    return misshapen and failure_is_about(check, subject, case, failure)
+    wrong = isinstance(failure, BadOutput) and failure.kind in ("shape", "count", "changed")
+    return wrong and failure_is_about(check, subject, case, failure)
 
 
 def of_gradients(failure: TargetRaised | BadOutput) -> bool:

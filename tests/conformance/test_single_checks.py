@@ -44,7 +44,7 @@ from normspec.reference.double_double import DD
 from normspec.reference.formats import FORMATS
 from normspec.spec.errors import Unsupported
 
-from .runs import VARIANT, function, run, specimen, subject_of, variant_function, verdicts
+from .runs import FAULT, VARIANT, function, run, specimen, subject_of, variant_function, verdicts
 
 TWO = (("normal", 0), ("normal", 1))
 ROW = build(Description("layer_norm", 3, TWO), "float32")
@@ -532,3 +532,9 @@ def test_what_was_observed_is_not_asked_for_again(forward_only: bool) -> None:
     if not forward_only:
         _ = subject.observe(ROW).gradients
         assert missing() == []
+
+
+def test_branches_that_are_called_in_another_order_keep_their_numbers() -> None:
+    """CM-C1 says that the order is wrong; fuse is handed each branch's own output all the same, as CM-C2 asks."""
+    report = run(specimen(FAULT["mh-branches-called-backwards"]), requirements={"CM-C1", "CM-C2"})
+    assert verdicts(report) == {"CM-C1": "fail", "CM-C2": "pass"}
