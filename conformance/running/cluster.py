@@ -249,9 +249,9 @@ class Cluster:
 
         for question, answer in self._pool.answers(questions()):
             report = self._report(question.about, answer)
+            yield question.about, report  # first, so that it is kept if Ctrl-C meets the listener
             if listener is not None:
                 listener(question.about, finished(question.about, report))
-            yield question.about, report
 
     def _report(self, unit: Unit, answer: bytes | Lost) -> Report:
         """

@@ -70,9 +70,9 @@ class SingleProcess:
             if self.interrupted:
                 self._partial.append((unit, report))
                 raise KeyboardInterrupt
+            yield unit, report  # first, so that it is kept if Ctrl-C meets the listener
             if listener is not None:
                 listener(unit, finished(unit, report))
-            yield unit, report
 
     def judge(self, unit: Unit, listener: Listener | None = None) -> Report:
         """The report on a unit; a partial one if it is interrupted. The listener receives its progress."""

@@ -11,6 +11,7 @@ from normspec.conformance.requests.request import Request
 from normspec.conformance.running.answering_process import AnsweringProcess, ProcessEnded
 from normspec.conformance.running.merging import judged
 from normspec.conformance.running.processes import Processes
+from normspec.conformance.running.single_process import SingleProcess
 from normspec.conformance.running.unit import Unit
 
 REQUEST = Request(
@@ -81,6 +82,21 @@ def test_processes_that_were_started_end_where_the_next_is_not_started(monkeypat
     with pytest.raises(KeyboardInterrupt):
         Processes(REQUEST, 3).__enter__()
     assert started == ["started", "interrupted", "closed"]
+
+
+def test_ctrl_c_in_the_listener_keeps_the_unit_that_it_hears_of(monkeypatch):
+    """The first unit that is finished is handed on before the listener hears that it is."""
+
+    def pressed(_, event):
+        if event.share == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(SingleProcess, "judge", lambda self, unit, listener: Report((), "quick", 0))
+    with SingleProcess(REQUEST, prepares=False) as alone:
+        found = alone.judged(UNITS, pressed)
+        assert next(found)[0] is UNITS[0]
+        with pytest.raises(KeyboardInterrupt):
+            next(found)
 
 
 class Other:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import dask
 import pytest
 from distributed import Client, LocalCluster
 
@@ -45,9 +46,13 @@ def residual(x, branch, *, shortcut=None, activation=None):
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
     """Two workers of one thread each, in their own processes, which are restarted when they die."""
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", worker_dashboard_address=None
-    ) as found:
+    with (
+        # The cluster drops a worker that is not back after 15 seconds, which a busy machine may need to start it.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", worker_dashboard_address=None
+        ) as found,
+    ):
         yield found
 
 
