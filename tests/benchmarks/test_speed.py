@@ -21,6 +21,7 @@ def benchmark(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module
 
 
+@pytest.mark.nightly
 def test_a_row_is_measured_against_another_version(checkout: Path, tmp_path: Path) -> None:
     """The command prints both versions and their ratio, and writes each run; afterwards the working tree is removed."""
     if not (checkout / ".git").exists():

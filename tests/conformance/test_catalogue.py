@@ -14,11 +14,7 @@ from .catalogue.table import BUGS, FILE, kept, printed, text
 SAMPLE = (
     "eps-added-twice",
     "rms-no-gradient",
-    "activation-before-the-sum",
     "rms-right",
-    "rms-root-of-the-root",
-    "groups-interleaved",
-    "batch-unbiased-variance",
     "all-axes-refused",  # the library has what refuses a vector
     "branch-twice",  # and what calls a part once in two roles
     "batch-mode-ignored",  # and what keeps the mode of the first call

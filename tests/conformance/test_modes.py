@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from normspec.conformance.checks.catalogue import checks_of
 from normspec.conformance.reporting.conclusion import conclusion
 from normspec.spec.errors import UnknownMode
 
-from .runs import FAULT, VARIANT, function, result, run, specimen, verdicts
+from .runs import FAULT, VARIANT, function, others_at_night, result, run, specimen, verdicts
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
@@ -33,7 +34,7 @@ def frozen(x: Any, *arguments: Any, training: bool, **settings: Any) -> Any:
 def test_what_has_no_meaning_in_a_mode_is_not_asked() -> None:
     """The report of one mode has no result about the other, and every other result is a verdict."""
     for mode, absent in (("inference", TRAINING), ("training", INFERENCE)):
-        report = run(specimen(VARIANT["bn-two-pass"]), mode=mode, dtypes=("float16", "float32"))
+        report = run(specimen(VARIANT["bn-two-pass"]), mode=mode, dtypes=("float16",))
         assert {r.requirement for r in report.results}.isdisjoint(absent)
         assert {r.verdict for r in report.results} == {Verdict.PASS}
         assert {one.mode for one in report.taken} == {mode}
@@ -134,8 +135,13 @@ def frozen_like(made: Any) -> Any:
     return function("batch_norm", call, vjp=made.vjp)
 
 
-@pytest.mark.parametrize("name", ["bn-dgamma-mean", "bn-dbeta-mean", "bn-abs-gamma"])
-@pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    others_at_night(
+        itertools.product(["bn-dgamma-mean", "bn-dbeta-mean", "bn-abs-gamma"], [True, False]),
+        [("bn-dgamma-mean", False), ("bn-abs-gamma", True)],
+    ),
+)
 def test_a_mistake_in_inference_is_named(name: str, asked: bool) -> None:
     """Its requirement meets training cases alone elsewhere; the mode may be asked for, or found out."""
     target = frozen_like(FAULT[name].build())

@@ -68,6 +68,7 @@ def described(too_large):
     return cause.sentence
 
 
+@pytest.mark.nightly
 def test_a_limit_on_all_values_is_not_one_of_a_group():
     """Neither a number of groups nor of values in a group is named where their product counts."""
     assert "right up to 3000 values in x, wrong from" in described(lambda groups, n: groups * n > 3000)
@@ -80,6 +81,7 @@ def test_a_small_case_refutes_a_limit():
     assert "groups" not in described(lambda groups, n: groups > 200 or n == 4)
 
 
+@pytest.mark.nightly
 def test_a_path_for_small_sizes_is_told_by_its_end():
     """What is wrong up to a size, and right from there on, is described by that size, of the extent that counts."""
     assert "right from 33 values in a group on, wrong up to 32" in described(lambda groups, n: n <= 32)

@@ -74,12 +74,14 @@ def needs_torch(file: Path) -> bool:
 
 
 def cases() -> list:
-    """One case for each block of each file."""
+    """One case for each block of each file: each run has the first of a file, and the night has the others."""
     found = []
     for file in sorted(FOLDER.glob("*.py")):
         # NumPy's results do not depend on the Python version.
-        marks = [pytest.mark.torch if needs_torch(file) else pytest.mark.exhaustive]
-        found += [pytest.param(one, id=" ".join(one.command[1:]), marks=marks) for one in stated(file)]
+        mark = pytest.mark.torch if needs_torch(file) else pytest.mark.exhaustive
+        for place, one in enumerate(stated(file)):
+            marks = [mark, pytest.mark.nightly] if place else [mark]
+            found.append(pytest.param(one, id=" ".join(one.command[1:]), marks=marks))
     return found
 
 

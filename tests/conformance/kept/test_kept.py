@@ -24,7 +24,7 @@ from normspec.reference.accuracy import AccuracyClass, Arithmetic
 from .damage import damage
 
 #: One with running statistics, and one composed of parts.
-OPERATORS = ("batch_norm", "mhc")
+OPERATORS = ("batch_norm", "residual")
 
 
 def told(cache: Any) -> dict[str, Any]:

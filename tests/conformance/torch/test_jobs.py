@@ -65,6 +65,7 @@ def test_several_processes_report_what_one_does(alone, monkeypatch, count):
     assert done and all(not one.partial for one in done)
 
 
+@pytest.mark.nightly
 def test_what_is_found_does_not_depend_on_who_finds_it(tmp_path):
     """Each unit shrinks its violations by itself, so any number of processes finds the same counterexamples."""
     file = tmp_path / "wrong.py"

@@ -161,6 +161,7 @@ def test_the_steps_of_strided_16_bit_data_overflow(strided: bool) -> None:
     assert y[0, 0].item() == (float("inf") if strided else pytest.approx(3**0.5, rel=1e-3))
 
 
+@pytest.mark.nightly
 def test_the_checks_of_layouts_meet_rounded_steps() -> None:
     """CM-V1 and CM-V2 find them in the cases of `thorough`, recognise them as known, and accuse nothing else."""
     target = resolve("torch", op="batch_norm")

