@@ -18,6 +18,7 @@ from ...adapters.binding import Binding
 from ...adapters.target import Target
 from ...reference.formats import FORMATS
 from ...spec.errors import CALL_FAILED
+from ...spec.operators import OPERATORS
 from ..cases.case import Case
 from ..judging.library import fitted
 from ..judging.subject import Subject
@@ -41,6 +42,12 @@ _MIN_READ = 8
 _LEAST_OF_FLOAT32 = 2.0**10
 
 
+def _is_of_float32(got: np.ndarray) -> bool:
+    """Whether all of a float64 result are float32 numbers."""
+    with np.errstate(over="ignore"):
+        return np.array_equal(got.astype(np.float32), got, equal_nan=True)
+
+
 @attrs.frozen
 class Evidence:
     """What the results of one binding say, on its violated cases and on others of the run."""
@@ -59,11 +66,18 @@ class Evidence:
         What is computed in float32 is a float32 number at the end. Where a last step is in float64, such as the product
         with a float64 gamma, it at least reads x in float32. Of other results nothing is said, because anything may
         have cost half of their digits.
+
+        In a composed operator parts compute in float64 at any step, and get x as it is: one wrong y that is a float32
+        number shows enough.
         """
         ratios = [one.ratio for one in self._of("float64") if one.ratio is not None]
         if ratios and max(ratios) < _LEAST_OF_FLOAT32:
             return True
-        return bool(self._of("float64")) and self._has_more_digits() and not self._reads_float32()
+        if not self._of("float64"):
+            return False
+        if OPERATORS[self.binding.operator].composed:
+            return not any(_is_of_float32(got) for got in self._wrong(gradients=False))
+        return not all(map(_is_of_float32, self._wrong() or self._shown())) and not self._reads_float32()
 
     def is_truncated(self) -> bool:
         """
@@ -78,18 +92,21 @@ class Evidence:
     def _of(self, dtype: str) -> list[Result]:
         return [one for one in self.violations if one.dtype == dtype]
 
-    def _has_more_digits(self) -> bool:
-        """Whether some wrong float64 result is no float32 number."""
+    def _wrong(self, *, gradients: bool = True) -> list[np.ndarray]:
+        """The wrong float64 results of the violated cases."""
         subject, wrong = self.subject("float64"), []
+        asked = [(subject.judge_output, subject.outputs), (subject.judge_gradient, subject.pull)]
         for case in self._violated_cases(subject):
-            for judge, results in ((subject.judge_output, subject.outputs), (subject.judge_gradient, subject.pull)):
+            for judge, results in asked if gradients else asked[:1]:
                 self.target.begin()
                 with suppress(*CALL_FAILED):
                     wrong += [got for name, got in results(case).items() if judge(case, name, got, note="").violated]
+        return wrong
+
+    def _shown(self) -> list[np.ndarray]:
+        """The wrong numbers that the report shows, where no call by itself is wrong."""
         seen = (one.counterexample for one in self._of("float64"))
-        shown = [np.float64(one.got or 0) for one in seen if one is not None]
-        with np.errstate(over="ignore"):
-            return any(not np.array_equal(got.astype(np.float32), got, equal_nan=True) for got in wrong or shown)
+        return [np.asarray(one.got or 0, np.float64) for one in seen if one is not None]
 
     def _reads_float32(self) -> bool:
         """Whether each float64 result stays the same, bit for bit, if x is rounded to float32 first."""

@@ -417,7 +417,7 @@ def test_what_is_not_in_the_library_has_no_name(change):
 #: Faults of several themes and operators; the tests marked `campaign` use all faults.
 SAMPLE = (
     "ln-eps-max", "ln-dx-one-plus-gamma", "ln-jvp-detached", "ln-pair-shares-rstd", "bn-running-var-with-eps",
-    "rm-eps-missing", "gn-rms-norm", "hw-tanh-gate", "mh-dlogits-divided-by-weights", "gn-width-4096-misread",
+    "rm-eps-missing", "gn-rms-norm", "hw-tanh-gate", "mh-dlogits-divided-by-weights", "ln-width-4096-misread",
     "bn-dgamma-accumulates", "rm-results-kept-by-first-values", "gn-dbeta-not-reduced", "bn-eps-missing-where-tracked",
     "in-one-pass-variance-clamped",
 )  # fmt: skip

@@ -19,6 +19,7 @@ from .inner import InnerValue, inner_values
 from .inputs import limited_x, other_eps, rounded_inputs
 from .kept_values import kept_values
 from .lost_groups import lost_groups_in_words
+from .misplaced import misplaced_in_words
 from .numbers import is_plain
 from .observing import ObservedResult, Observer
 from .parameters import parameter_relations
@@ -155,6 +156,9 @@ class ResultDescriber:
             varies = self._differs_again(fresh)
             others = ", other ones in other calls with the same arguments" if varies else ""
             return WrongResult(name, size=f"{in_how_many(seen, fresh)}: {lost}{others}", varies=varies)
+        misplaced = misplaced_in_words([*seen, *fresh])
+        if misplaced:
+            return WrongResult(name, size=f"{in_how_many(seen, fresh)}: {misplaced}")
         for place in places:
             if is_nearly_all_wrong(place, seen, fresh):
                 return WrongResult(name, place=place)
