@@ -90,6 +90,8 @@ def _object_in(module: ModuleType, name: str, place: str) -> Any:
         except AttributeError as error:
             offered = _offered_by(module)
             hint = choices(name, offered) if offered else "; it defines no function and no layer"
+            if getattr(module, "__file__", None) is None:  # a namespace package
+                hint = f"; it is a folder without __init__.py: name a file in it, {place}/FILE.py:{name}"
             raise NoSuchName(f"{place} has no {name!r}{hint}") from error
         except Exception as error:  # a property, or the module's __getattr__
             raise NoSuchName(f"{name!r} of {place} raises {one_line(error)}") from error

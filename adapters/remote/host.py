@@ -36,6 +36,9 @@ WORKER_SCRIPT = str(Path(__file__).parent.parent / "worker" / "__main__.py")
 #: How long a worker may take to import its target: frameworks take tens of seconds on a busy machine.
 OPENING_SECONDS = 300.0
 
+#: How many repetitions of one call the time limit is for; more have as much more. `quick` repeats a call as often.
+_REPETITIONS_IN_LIMIT = 64
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -172,8 +175,9 @@ class Host:
         if early is not None:
             self.requests += 1
             return self._result_of_early_reply(message, early, names)
-        limit = self.launch.limits.seconds
-        left = limit - self._spent
+        factor = max(1.0, _repetitions(message) / _REPETITIONS_IN_LIMIT)
+        limit = self.launch.limits.seconds * factor
+        left = limit - self._spent * factor
         if left <= 0:
             raise TargetLost(f"took longer than {seconds_in_words(limit)} and was stopped", called=False)
         worker = self._worker or self._new_worker()
@@ -195,7 +199,7 @@ class Host:
             settled = True
             raise _error_of_reply(message, error) from None
         finally:
-            self._spent += time.monotonic() - started
+            self._spent += (time.monotonic() - started) / factor
             if not settled:  # dead, out of step, or after Ctrl-C about to answer a cancelled request
                 self.close()
 
@@ -291,6 +295,13 @@ class Host:
 
 #: How many requests make it worth sending them in one message.
 _LEAST_MESSAGES = 2
+
+
+def _repetitions(message: Mapping[str, Any]) -> int:
+    """How often the call of a request is repeated; of several requests, the most."""
+    if message["do"] == "several":
+        return max(map(_repetitions, message["requests"]), default=1)
+    return message.get("times", 1)
 
 
 def _error_of_reply(message: Mapping[str, Any], error: NormspecError) -> Exception:

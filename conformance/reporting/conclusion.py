@@ -47,6 +47,11 @@ def _share(names: Sequence[str], each: Collection[str]) -> str:
     return f"{len(names)} of {len(each)} targets"
 
 
+def _with_remedy(reason: str) -> str:
+    """Why nothing could be judged, with the option that allows a target more."""
+    return f"{reason}; --time-limit allows more" if reason.endswith("and was stopped") else reason
+
+
 def target_conclusion(report: Outcome) -> tuple[str, str]:
     """The verdict on the one target of a report, and its colour."""
     failures, errors = report.failures(), report.errors()
@@ -54,7 +59,7 @@ def target_conclusion(report: Outcome) -> tuple[str, str]:
     broken = f"{len({r.requirement for r in failures})} violated: {broken}"
     if report.lost and len(report.unchecked) == len(report.targets) and not failures:
         return (
-            f"PARTIAL: nothing could be judged: {errors[0].reason}." if errors else "NOTHING WAS CHECKED",
+            f"PARTIAL: nothing could be judged: {_with_remedy(errors[0].reason)}." if errors else "NOTHING WAS CHECKED",
             "bold yellow",
         )
     if report.partial:

@@ -105,7 +105,8 @@ def check_bindings(patterns: Iterable[str], names: Collection[str]) -> None:
     for pattern in patterns:
         if not any(matches(name, (pattern,)) for name in names):
             meant = difflib.get_close_matches(pattern, names, n=_NEAREST, cutoff=0.5)
-            told = f"did you mean {' or '.join(meant)}?" if meant else f"there are {', '.join(names) or 'none'}"
+            there = f"there are {', '.join(names)}" if names else "there are none, as only frameworks have them"
+            told = f"did you mean {' or '.join(meant)}?" if meant else there
             raise UnknownBinding(f"no binding that is checked is called {pattern!r}: {told}")
 
 

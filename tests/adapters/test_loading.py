@@ -96,6 +96,14 @@ def test_file_that_lacks_the_name(write):
         resolve(f"{path}:layer_norm")
 
 
+def test_a_folder_in_place_of_a_file(tmp_path, monkeypatch):
+    """Python takes it for a package without anything in it."""
+    (tmp_path / "a_folder").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(NoSuchName, match=r"a folder without __init__\.py: name a file in it, a_folder/FILE\.py:f"):
+        resolve("a_folder:f", op="layer_norm")
+
+
 def test_file_that_needs_a_missing_framework(write, monkeypatch):
     """Importing a framework that is not installed is reported with the extra to install."""
     monkeypatch.setitem(sys.modules, "torch", None)

@@ -249,6 +249,8 @@ def test_an_unknown_binding_names_those_near():
     """A pattern that matches no binding is an error with suggestions."""
     with pytest.raises(UnknownBinding, match=r"did you mean normspec\.layer_norm"):
         normspec.check("numpy", binding="normspec.layernorm", op="layer_norm")
+    with pytest.raises(UnknownBinding, match="there are none, as only frameworks have them"):
+        check_bindings(["x"], [])
 
 
 def test_what_is_about_other_operators_is_an_error(file):

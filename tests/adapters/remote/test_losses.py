@@ -152,6 +152,19 @@ def test_the_limit_is_for_one_requirement(function, call, inputs):
         session.start(x, LAYER_NORM)
 
 
+def test_many_repetitions_have_more_time(function, inputs):
+    """128 calls have twice the time of 64, and what they leave is for the rest of the requirement."""
+    target = function(ABOVE_ONE.format("import time; time.sleep(0.01)"), seconds=1.0)
+    session = target.session(target.bindings[0])
+    x = {**inputs, "x": 100.0 * inputs["x"]}
+    target.begin()
+    assert len(session.call(x, LAYER_NORM, times=128)) == 128
+    target.begin()
+    session.call(x, LAYER_NORM, times=40)
+    with pytest.raises(TargetLost, match="longer than 1 second"):
+        session.call(x, LAYER_NORM, times=63)
+
+
 def test_the_very_same_call_is_not_made_again(function, inputs, tmp_path):
     """It would be lost again, after the whole time; another is made."""
     log = tmp_path / "log"

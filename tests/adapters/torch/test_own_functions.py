@@ -55,6 +55,22 @@ def test_a_function_of_arrays_is_told_how_to_be_judged(layer_norm_inputs, functi
 
 
 @pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, *a, **k: x.float(),
+        lambda x, *a, axes, **k: x.mean(axes, keepdim=True),
+        lambda x, *a, **k: torch.rsqrt(x),
+    ],
+)
+def test_a_function_of_tensors_is_told_how_to_be_judged(layer_norm_inputs, function):
+    """It was declared to take NumPy's arrays."""
+    target = resolve(function, op="layer_norm", framework="numpy")
+    session = target.session(target.bindings[0])
+    with pytest.raises(TargetRaised, match=r"\(if the function is written for torch, add --framework torch\)"):
+        session.start(layer_norm_inputs, SETTINGS)
+
+
+@pytest.mark.parametrize(
     ("function", "error"),
     [
         (lambda x, *a, **k: np.float64(1), BadOutput),
