@@ -167,9 +167,10 @@ RECIPES = {"residual": "leaf", "pre_norm": "scaled", "post_norm": "scaled", "hig
 
 #: Requirements of the sweep's cases: the numbers, and that the call returns them at all.
 _SIZES = frozenset(("CM-S1", "CM-T1", "CM-T2"))
-#: The same where code may call a part with one chunk of x after the other, or hand it something else: past the usual
-#: thresholds from this one on. It is the first of a thousand and more, which people write for such a path.
-_OF_PARTS, _CHUNKED_PAST = _SIZES | {"CM-C1", "CM-C2"}, 1024
+#: The same where code may call a part with one chunk of x after the other, hand it something else, or write into its
+#: result: past the usual thresholds from this one on. It is the first of a thousand and more, which people write for
+#: such a path.
+_OF_PARTS, _CHUNKED_PAST = _SIZES | {"CM-C1", "CM-C2", "CM-C3", "CM-C4"}, 1024
 
 
 def place_of(size: int) -> int:
@@ -283,6 +284,23 @@ def _of_three_axes(operator: str) -> Iterator[Description]:
             yield attrs.evolve(plain, n=math.prod(axes), features=axes, leading=(2,), groups=_GROUPS[1:3])
 
 
+#: The extents that count the values of a group.
+_OF_A_GROUP = ("features", "samples, training", "positions, training", "channels of a group", "positions")
+#: Past each, code may compute the variance in one pass. `quick` has the last: code that begins earlier does so too.
+_IN_ONE_PASS = (1025, 4097)
+#: In float64, means 2^22 deviations from zero (cases/regimes.py). In one pass the variance keeps nine bits, and any two
+#: passes keep twenty. In float32 so long a sum has no such room: whatever its order, it may cost as much.
+_FAR_FROM_ZERO = tuple(("offset", 4 * index + 1) for index in range(2))
+
+
+def _far_from_zero(operator: str, profile: str) -> Iterator[Description]:
+    """Large groups whose mean is far above their deviation."""
+    for extent in extents(operator):
+        if extent.name in _OF_A_GROUP and not OPERATORS[operator].composed:
+            for size in _IN_ONE_PASS[1 if profile == "quick" else 0 :]:
+                yield attrs.evolve(sized(operator, extent, size), groups=_FAR_FROM_ZERO)
+
+
 #: Sizes past thresholds at which code for float32 parameters beside 16-bit data may change.
 _WIDE_SIZES = (65, 257, 513, 1025, 2049, 4097)
 
@@ -315,6 +333,7 @@ def size_deck(operator: str, profile: str) -> list[Description]:
     descriptions += _half_vectors(operator, profile)
     descriptions += _one_sample(operator)
     descriptions += _of_three_axes(operator)
+    descriptions += _far_from_zero(operator, profile)
     if profile != "quick":
         descriptions += [*_of_models(operator), *_with_wide_parameters(operator)]
     return list(dict.fromkeys(descriptions))  # a tail may be one of the sizes

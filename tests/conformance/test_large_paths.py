@@ -15,6 +15,7 @@ from normspec.conformance.faults.state import SavedStatisticsSpoilt
 from normspec.conformance.judging.verdicts import Verdict
 from normspec.conformance.requests.implementation_targets import implementation_target
 from normspec.conformance.sound.registry import combined
+from normspec.spec.operators import OPERATORS
 
 from .runs import VARIANT, function, others_at_night, result, run, variant_function, verdicts
 
@@ -55,6 +56,28 @@ def test_a_second_gradient_of_a_long_group(operator: str) -> None:
     """A workspace that is spoilt in long groups alone violates CM-P5."""
     target = implementation_target("own", operator, combined(SpoiltOfLongGroups, operator)().implementation())
     assert result(run(target, requirements={"CM-P5"}), "CM-P5").verdict is Verdict.FAIL
+
+
+class OnePassOfLongGroups(Groups):
+    """The variance is taken in one pass where a group has more than 4096 values."""
+
+    def variance(self, x: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        if x.shape[1] <= 4096:
+            return super().variance(x, mean)
+        return np.maximum(self.row_mean(x * x) - mean * mean, 0)
+
+
+@pytest.mark.parametrize("operator", ["layer_norm", "batch_norm", "group_norm", "instance_norm"])
+def test_a_variance_in_one_pass_of_a_long_group(operator: str) -> None:
+    """What cancels there shows in float64; two passes and the merging of parts stay within the envelope."""
+
+    def judged(made: Any) -> Verdict:
+        target = implementation_target("own", operator, made)
+        return result(run(target, requirements={"CM-S1"}, dtypes=("float64",)), "CM-S1", "float64").verdict
+
+    assert judged(combined(OnePassOfLongGroups, operator)().implementation()) is Verdict.FAIL
+    prefix = OPERATORS[operator].prefix.lower()
+    assert {judged(VARIANT[f"{prefix}-{name}"].build()) for name in ("two-pass", "welford")} == {Verdict.PASS}
 
 
 def _wrapped(y: np.ndarray) -> np.ndarray:
@@ -188,22 +211,27 @@ def test_the_width_of_the_widest_models() -> None:
 
 
 @pytest.mark.parametrize(
-    ("requirement", "parts"), [("CM-C1", "called twice"), ("CM-C2", "rectified"), ("CM-C1", "whole")]
+    ("requirement", "parts"),
+    [
+        *(("CM-C1", "called twice"), ("CM-C2", "rectified"), ("CM-C3", "overwritten"), ("CM-C4", "taken for y")),
+        *((f"CM-C{number}", "whole") for number in (1, 2, 3, 4)),
+    ],
 )
 def test_what_becomes_of_the_parts_of_a_large_call(requirement: str, parts: str) -> None:
-    """A branch that is called twice with a large x, or with another x, is seen whatever its results."""
+    """What is done to a branch in a large call alone is seen, whatever the results."""
     made = VARIANT["rs-plain"].build()
 
     def call(x: np.ndarray, branch: Any, **settings: Any) -> Any:
         def handed(x: np.ndarray) -> Any:
             if len(x) <= 1024 or parts == "whole":
                 return branch(x)
-            if parts == "rectified":
-                return branch(np.maximum(x, 0))
-            _ = branch(x)
-            return branch(x)
+            found = branch(np.maximum(x, 0) if parts == "rectified" else x)
+            return branch(x) if parts == "called twice" else found
 
-        return made.call(x, handed, **settings)
+        y = made.call(x, handed, **settings)
+        if len(x) > 1024 and parts == "overwritten":
+            branch(x)[...] = 0
+        return branch(x) if len(x) > 1024 and parts == "taken for y" else y
 
     report = run(function("residual", call), requirements={requirement}, profile="quick", forward_only=True)
     assert verdicts(report) == {requirement: "pass" if parts == "whole" else "fail"}

@@ -25,7 +25,15 @@ from .pattern import Pattern, WrongResult, with_verb
 from .place import EVERYWHERE, share, where
 from .refusals import refusal
 from .result_describer import ResultDescriber
-from .sentences import RIGHT_GRADIENTS, capitalised, clauses_of, sentence_of, uncentred, wrong_on_their_own
+from .sentences import (
+    RIGHT_GRADIENTS,
+    WITHOUT_PATTERN,
+    capitalised,
+    clauses_of,
+    sentence_of,
+    uncentred,
+    wrong_on_their_own,
+)
 from .special import misread_layouts, misread_special_values
 from .thresholds import thresholds
 from .unused import lacking_in_words, lacking_inputs
@@ -157,7 +165,8 @@ class Describer:
         right = [(again := self.observer.tracked(one)) is not None and not again.wrong.any() for one in wrong]
         if not right or not all(right) or not all(map(self.observer.gives_again, wrong)):
             return found
-        return attrs.evolve(found, sentence=f"{found.sentence.rstrip('.')}; where gradients are tracked, y is right.")
+        sentence = found.sentence.replace(WITHOUT_PATTERN, "").rstrip(".")  # this is one
+        return attrs.evolve(found, sentence=f"{sentence}; where gradients are tracked, y is right.")
 
     def _with_lacking(self, found: Pattern, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern:
         """The description of a y that does not depend on some inputs says that no gradient reaches these."""
@@ -207,11 +216,13 @@ class Describer:
         outputs = [one.counterexample.output for one in self.violations if one.counterexample is not None]
         shown = {words.split(" ")[-1] for words in outputs}
         names = dict.fromkeys(one.name for one in (*seen, *seen_fresh) if one.name not in shown)
-        record = OPERATORS[self.observer.operator]
-        sentence = sentence_of(wrong, [*names], record.outputs)
-        if record.normalises and not record.centred:
-            sentence = uncentred(sentence)
+        sentence = self._of_moments(sentence_of(wrong, [*names], OPERATORS[self.observer.operator].outputs))
         return Pattern(capitalised(sentence), explains, wrong=tuple(wrong), tells_values=True)
+
+    def _of_moments(self, sentence: str) -> str:
+        """The sentence in the words of the operator: of a mean square, if it subtracts no mean."""
+        record = OPERATORS[self.observer.operator]
+        return uncentred(sentence) if record.normalises and not record.centred else sentence
 
     def _describe_sizes(
         self, formed: Sequence[Case], fresh: Sequence[Case], *, followed: bool = False
@@ -236,7 +247,7 @@ class Describer:
                 clauses += clauses_of([one for one in own if one.place is EVERYWHERE])
                 beyond = f": there {'; '.join(clauses)}" if clauses else ""
                 sentence = f"{with_verb([one.name for one in wrong])} {found.words}{beyond}."
-                return Pattern(sentence, explains, found.begins, tells_values=True)
+                return Pattern(self._of_moments(sentence), explains, found.begins, tells_values=True)
         return None
 
     def _describe_the_rest(self, formed: Sequence[Case], fresh: Sequence[Case]) -> Pattern | None:

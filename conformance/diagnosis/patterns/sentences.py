@@ -15,6 +15,8 @@ from .place import Place
 
 #: What is said of gradients beside a wrong y that they do not follow from.
 RIGHT_GRADIENTS = "the gradients are those of the right formula"
+#: What is said of a wrong result for which no pattern was found.
+WITHOUT_PATTERN = ", without a pattern that was found"
 
 
 def how_often(seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult], among: Place | None) -> str:
@@ -22,8 +24,7 @@ def how_often(seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult], a
     wrong = [one for one in (*seen, *fresh) if one.wrong.any()]
     # "always unless ..." is hard to read.
     often = "" if among is None else f"always {among.words}".replace("always unless", "never where")
-    where = often or "without a pattern that was found"
-    return f"{in_how_many(seen, fresh)}, {where}{_at_most(wrong)}"
+    return f"{in_how_many(seen, fresh)}{f', {often}' if often else WITHOUT_PATTERN}{_at_most(wrong)}"
 
 
 def in_how_many(seen: Sequence[ObservedResult], fresh: Sequence[ObservedResult]) -> str:
