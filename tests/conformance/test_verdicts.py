@@ -28,7 +28,7 @@ from .runs import (
     specimen,
     variant_function,
     verdicts,
-)  # fmt: skip
+)
 
 pytestmark = pytest.mark.exhaustive  # it does not depend on the Python version
 
